@@ -1,0 +1,16 @@
+# Warnings for our own code, and the sanitizer switch.
+set(EDO_WARNINGS -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-field-initializers)
+
+# edo_sanitize(target PUBLIC|PRIVATE): EDO_SANITIZE on compile and link lines.
+function(edo_sanitize target scope)
+  if(EDO_SANITIZE)
+    target_compile_options(${target} ${scope} -fsanitize=${EDO_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=all)
+    target_link_options(${target} ${scope} -fsanitize=${EDO_SANITIZE})
+    target_compile_definitions(${target} ${scope} EDO_SANITIZED=1)
+  endif()
+  if(EDO_FUZZERS)
+    target_compile_options(${target} ${scope} -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()

@@ -1,0 +1,139 @@
+// Store: a directory that holds tables. Start here.
+//
+//   auto store = edo::Store::Open("vectors.edo", {.read_only = true});
+//   auto table = (*store)->OpenTable("glove");
+//   std::vector<float> out(2 * (*table)->info().dim);
+//   std::array<std::string_view, 2> words{"river", "stone"};
+//   edo::Status s = (*table)->Lookup(words, {}, out.data());
+//
+// One process writes, any number read: a writable Store holds a lock on the directory, a read-only
+// one takes none and keeps seeing the store as it was when it was opened. Every method is safe to
+// call from many threads. A Store must outlive the tables, scans and writers it gave out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "edo/codec_spec.h"
+#include "edo/options.h"
+#include "edo/stats.h"
+#include "edo/status.h"
+#include "edo/table.h"
+
+namespace edo {
+
+// What a key repeated within one import does.
+enum class OnDuplicate : uint8_t {
+  kError,  // kBadInput naming the key and both places; nothing is stored
+  kFirst,  // the first row wins; later ones are dropped and counted
+  kLast,   // the last row wins and keeps its own place in the order
+};
+
+struct TableOptions {
+  KeyKind key_kind = KeyKind::kDense;
+  CodecSpec codec;
+  uint32_t dim = 0;  // 1 .. kMaxDim
+  OnDuplicate on_duplicate = OnDuplicate::kError;
+  bool replace = false;  // replace a table of this name, atomically, when the writer commits
+  Metadata metadata;
+  std::string position_unit = "row";  // how messages call the places given to Append: "line", "row"
+  uint64_t expected_rows = 0;  // when known: disk space is checked before anything is written
+  bool reproducible = false;   // leave the commit time out, so that equal input gives equal bytes
+
+  Status Validate() const;
+};
+
+// A key or row that an import changed or dropped.
+struct DroppedRow {
+  uint64_t position = 0;        // of the row that was dropped
+  uint64_t kept_position = 0;   // of the row that stayed
+  std::string key;              // text keys: bytes; int64 keys: decimal
+};
+
+// Fills a new generation of a table. Nothing is visible before Commit, and a writer that is
+// destroyed without Commit leaves no trace. One thread at a time. Memory stays under about 64 MiB
+// whatever the row count: keys are sorted on disk, inside the store's directory.
+class TableWriter {
+ public:
+  virtual ~TableWriter() = default;
+  // Appends rows: values is (count, dim). Keys by the table's kind: none for dense, `int_keys`
+  // (count) or `text_keys` (count). `positions` (count, or empty) are the places in the source
+  // that messages about these rows name; empty = row numbers, counted from 0.
+  // kBadInput when a value does not fit the codec (non-finite in INT8, beyond 65504 in F16) or a
+  // key is too long; kNoSpace, kIoError from the disk. After an error the writer can only be
+  // destroyed.
+  struct Rows {
+    std::span<const float> values;
+    std::span<const int64_t> int_keys;
+    std::span<const std::string_view> text_keys;
+    std::span<const uint64_t> positions;
+  };
+  virtual Status Append(const Rows& rows) = 0;
+  // Codes as another table of the same codec and dim holds them: (count, row_bytes).
+  virtual Status AppendCodes(std::span<const std::byte> codes, const Rows& keys) = 0;
+  // Builds the key directory, finds duplicates, makes everything durable and visible at once.
+  // After an error the old table, if any, is untouched.
+  virtual Result<TableInfo> Commit() = 0;
+  // Rows dropped by on_duplicate; complete after Commit.
+  virtual const std::vector<DroppedRow>& dropped() const = 0;
+};
+
+struct VerifyOptions {
+  std::string table;  // empty = all tables and every file of the store
+  ProgressFunction progress;
+};
+
+struct Damage {
+  std::string file;      // path of the damaged file, when known
+  std::string table;     // empty when it belongs to no table or to all
+  std::string part;      // "chunk", "key page", "key index", "file", "catalog"
+  uint64_t number = 0;   // of the chunk or page
+  uint64_t first_row = 0, row_count = 0;  // rows that can no longer be read (chunks)
+  std::string what;      // one sentence: found, expected
+};
+
+struct VerifyReport {
+  uint64_t tables = 0, chunks = 0, key_pages = 0, keys = 0, files = 0, bytes = 0;
+  std::vector<Damage> damages;  // empty = the store is whole
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Makes a new store in `directory` (made when missing; must be empty when there) and opens it.
+  static Result<std::unique_ptr<Store>> Create(const std::string& directory,
+                                               const StoreOptions& options = {});
+  // Opens an existing store. kNotFound: no store there. kBusy: another process writes (names the
+  // lock file and the process). kCorruption: names the damaged file. kUnsupported: the store was
+  // written by a newer format version. A writable open removes what an interrupted import left.
+  static Result<std::unique_ptr<Store>> Open(const std::string& directory,
+                                             const StoreOptions& options = {});
+  // True when `directory` holds a store (whole or damaged).
+  static bool Exists(const std::string& directory);
+  // Removes a store and all its files, nothing else. kInvalidArgument when it is not a store.
+  static Status Destroy(const std::string& directory);
+
+  virtual const std::string& directory() const = 0;
+  virtual std::vector<TableInfo> Tables() const = 0;  // by name
+  // kNotFound names the tables that exist. The second form: the store's only table.
+  virtual Result<std::unique_ptr<Table>> OpenTable(std::string_view name) const = 0;
+  virtual Result<std::unique_ptr<Table>> OpenOnlyTable() const = 0;
+  virtual Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view name,
+                                                           const TableOptions& options) = 0;
+  virtual Status DropTable(std::string_view name) = 0;
+  virtual Status RenameTable(std::string_view from, std::string_view to) = 0;
+  // Sets, replaces or (empty value) removes metadata pairs of a table.
+  virtual Status SetMetadata(std::string_view name, const Metadata& pairs) = 0;
+
+  // Reads every byte: file checksums, chunk and page checksums, keys against the index both ways,
+  // and the catalog. Damage is in the report; an error Status means verify itself could not run.
+  virtual Result<VerifyReport> Verify(const VerifyOptions& options) const = 0;
+  virtual Stats stats() const = 0;
+};
+
+}  // namespace edo

@@ -1,0 +1,135 @@
+// Table: keys to rows of `dim` floats, read in batches into the caller's memory.
+//
+// A Table is a handle on one generation of a table: an import that replaces the table does not
+// change what an open handle returns; open it again to see the new rows. The Store must outlive
+// its tables. Every method is safe to call from many threads at once.
+//
+// Keys: a dense table takes row numbers, an int64 table any 64-bit id, a text table any bytes.
+// Every row also has a row number 0..rows-1 in the order of the import.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "edo/codec_spec.h"
+#include "edo/options.h"
+#include "edo/status.h"
+
+namespace edo {
+
+using Metadata = std::map<std::string, std::string>;  // free key-value pairs, UTF-8 by convention
+
+struct TableInfo {
+  std::string name;
+  KeyKind key_kind = KeyKind::kDense;
+  CodecSpec codec;
+  uint32_t dim = 0;
+  uint64_t rows = 0;
+  uint64_t generation = 0;      // grows with every import into the store
+  uint64_t created_unix_s = 0;  // when this generation was committed; 0 in a reproducible import
+  uint64_t row_bytes = 0;       // encoded bytes of a row, side data included
+  uint32_t chunk_rows = 0;      // rows a chunk
+  uint64_t chunk_count = 0;
+  uint64_t chunk_file_bytes = 0;  // on disk: files of chunks
+  uint64_t key_file_bytes = 0;    // on disk: files of the key directory, both ways
+  Metadata metadata;
+};
+
+enum class RowState : uint8_t {
+  kFound,    // written to `out`
+  kMissing,  // the table does not hold this key
+  kPadding,  // LookupOptions::padding_id; zeros
+  kUnread,   // held, or perhaps held, but could not be read; `out` is left as it was
+};
+
+// One reason why rows stayed unread.
+struct ReadFailure {
+  Status status;           // names table, chunk and rows
+  uint64_t first_row = 0;  // rows [first_row, first_row + row_count) share the damaged chunk;
+  uint64_t row_count = 0;  // both 0 when a page of the key directory is what could not be read
+};
+
+struct LookupReport {
+  uint64_t found = 0;
+  uint64_t missing = 0;
+  uint64_t unread = 0;
+  std::vector<RowState> states;  // (count) one a key, in the order of the keys
+  std::vector<ReadFailure> failures;
+};
+
+struct ScanBatch {
+  uint64_t first_row = 0;
+  uint64_t row_count = 0;
+  std::span<const float> values;              // (row_count, dim); empty when values were not asked
+  std::span<const int64_t> int_keys;          // (row_count) for int64 tables
+  std::span<const std::string_view> text_keys;  // (row_count) for text tables
+};
+
+struct ScanOptions {
+  uint64_t first_row = 0;
+  uint64_t row_count = UINT64_MAX;  // cut at the table's end
+  bool values = true;
+  bool keys = true;
+};
+
+// Walks the rows of a table in row-number order. One thread at a time; the Table must outlive it.
+class TableScan {
+ public:
+  virtual ~TableScan() = default;
+  // Fills `batch` (valid until the next call or destruction) and returns true; false at the end.
+  // kCorruption or kIoError name the chunk and rows that could not be read; nothing is skipped.
+  virtual Result<bool> Next(ScanBatch* batch) = 0;
+};
+
+class Table {
+ public:
+  virtual ~Table() = default;
+
+  virtual const TableInfo& info() const = 0;
+
+  // Lookup: out[i] = row of keys[i]. `out` points at (count, dim) values of options.out_type, rows
+  // options.out_stride values apart. Duplicates and empty batches are ordinary.
+  //
+  // OK             every key found, missing as on_missing allows, or padding.
+  // kNotFound      on_missing = kError and a key is missing; the other rows are written.
+  // kCorruption, kIoError   some rows could not be read: they are kUnread in the report and their
+  //                place in `out` is untouched; every other row is written. Never default data.
+  // kDeadlineExceeded       likewise for the rows not read in time.
+  // kInvalidArgument        the key type does not fit the table's key kind, or a bad stride.
+  // Cost: one read a distinct chunk (two more pages a key for text and int64 keys), sorted by
+  // place, then a decode straight into `out`.
+  virtual Status LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options,
+                            void* out, LookupReport* report = nullptr) const = 0;
+  // Dense and int64 tables. Negative ids of a dense table are missing keys.
+  virtual Status Lookup(std::span<const int64_t> ids, const LookupOptions& options, void* out,
+                        LookupReport* report = nullptr) const = 0;
+  virtual Status Lookup(std::span<const int32_t> ids, const LookupOptions& options, void* out,
+                        LookupReport* report = nullptr) const = 0;
+  // Text tables.
+  virtual Status Lookup(std::span<const std::string_view> tokens, const LookupOptions& options,
+                        void* out, LookupReport* report = nullptr) const = 0;
+
+  // Row numbers of keys; kMissingRow where the table does not hold the key. All or an error.
+  static constexpr uint64_t kMissingRow = UINT64_MAX;
+  virtual Result<std::vector<uint64_t>> FindRows(std::span<const int64_t> ids) const = 0;
+  virtual Result<std::vector<uint64_t>> FindRows(std::span<const std::string_view> tokens) const = 0;
+  // One key. Same cost as a batch of one.
+  virtual Result<bool> Contains(int64_t id) const = 0;
+  virtual Result<bool> Contains(std::string_view token) const = 0;
+
+  // Keys of rows, in the order asked. kInvalidArgument for a row number >= rows.
+  // A dense table's keys are the row numbers.
+  virtual Result<std::vector<int64_t>> IntKeysOf(std::span<const uint64_t> row_numbers) const = 0;
+  virtual Result<std::vector<std::string>> TextKeysOf(
+      std::span<const uint64_t> row_numbers) const = 0;
+
+  // Keys and rows in row order, by large sequential reads, a few MiB of memory.
+  virtual Result<std::unique_ptr<TableScan>> Scan(const ScanOptions& options) const = 0;
+};
+
+}  // namespace edo

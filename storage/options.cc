@@ -1,0 +1,32 @@
+// Bodies of edo/options.h.
+#include "edo/options.h"
+
+namespace edo {
+
+std::string_view KeyKindName(KeyKind kind) {
+  switch (kind) {
+    case KeyKind::kDense: return "dense";
+    case KeyKind::kInt64: return "int64";
+    case KeyKind::kText: return "text";
+  }
+  return "unknown";
+}
+
+std::string_view FloatTypeName(FloatType type) {
+  switch (type) {
+    case FloatType::kF32: return "f32";
+    case FloatType::kF16: return "f16";
+    case FloatType::kBF16: return "bf16";
+  }
+  return "unknown";
+}
+
+Status StoreOptions::Validate() const {
+  if (key_cache_bytes > (uint64_t{1} << 40)) {
+    return Status::InvalidArgument("key_cache_bytes " + std::to_string(key_cache_bytes) +
+                                   " is more than 1 TiB");
+  }
+  return Status::Ok();
+}
+
+}  // namespace edo
