@@ -4,11 +4,14 @@
 //   F32   4 bytes a value, exact.
 //   F16   2 bytes a value, IEEE binary16, round to nearest even.
 //   BF16  2 bytes a value, the upper half of binary32, round to nearest even.
-//   INT8  1 byte a value and one 2-byte scale a row (docs/format.md, "INT8").
+//   INT8  1 byte a value and one 2-byte scale a row; finite values only.
 //
-// Bounds of what a lookup returns for an input x (a row's largest magnitude is M):
-//   F32 exact; F16 nearest-even of x (|x| <= 65504); BF16 nearest-even of x;
-//   INT8 |error| <= M / 127 and, for 1e-35 <= M <= 3.3e38, <= M / 252.
+// What a lookup as f32 returns for an input x (M = the largest magnitude of its row):
+//   F32 x itself; F16 and BF16 the value nearest to x, ties to even (a finite x that would become
+//   infinity, from 65520 and from 3.3961e38, is refused); INT8 a finite value within M / 252 of x
+//   when M >= 1.5e-36, within M / 127 down to M = 5.9e-39, and below that within 4.6e-41 and never
+//   further off than M. Rows of zeros come back as zeros; INT8 does not keep the sign of zero.
+// Bytes, formulas and proofs: docs/codecs.md.
 #pragma once
 
 #include <cstdint>

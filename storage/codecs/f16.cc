@@ -1,0 +1,29 @@
+// F16: values as IEEE binary16, rounded to nearest even.
+#include "storage/codecs/codecs.h"
+#include "storage/codecs/row_codec.h"
+
+namespace edo::storage {
+namespace {
+
+class F16Codec final : public RowCodec {
+ public:
+  F16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::F16RowDecoder) {}
+
+  // Infinities and NaN are kept as such; a finite value must not become one of them.
+  Status Encode(const float* rows, size_t count, std::byte* codes,
+                uint64_t* bad_value) const override {
+    EDO_RETURN_IF_ERROR(RefuseMagnitudes(rows, count, kernels::kF16OverflowBits,
+                                         kernels::kInfinityBits, "is beyond F16 (largest 65504)",
+                                         bad_value));
+    kernels::EncodeF16(rows, count * dim(), codes);
+    return Status::Ok();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> MakeF16Codec(const CodecSpec& spec, uint32_t dim) {
+  return std::make_unique<F16Codec>(spec, dim);
+}
+
+}  // namespace edo::storage

@@ -1,0 +1,31 @@
+// INT8: a row is `dim` signed bytes and one bfloat16 scale; see docs/codecs.md, "INT8".
+#include "storage/codecs/codecs.h"
+#include "storage/codecs/row_codec.h"
+
+namespace edo::storage {
+namespace {
+
+class Int8Codec final : public RowCodec {
+ public:
+  Int8Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::Int8RowDecoder) {}
+
+  Status Encode(const float* rows, size_t count, std::byte* codes,
+                uint64_t* bad_value) const override {
+    EDO_RETURN_IF_ERROR(RefuseMagnitudes(rows, count, kernels::kInfinityBits,
+                                         kernels::kMagnitudeEnd,
+                                         "is not finite; INT8 holds finite values only",
+                                         bad_value));
+    for (size_t i = 0; i < count; ++i) {
+      kernels::EncodeInt8Row(rows + i * dim(), dim(), codes + i * row_bytes());
+    }
+    return Status::Ok();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> MakeInt8Codec(const CodecSpec& spec, uint32_t dim) {
+  return std::make_unique<Int8Codec>(spec, dim);
+}
+
+}  // namespace edo::storage

@@ -1,0 +1,55 @@
+// Body of RowCodec.
+#include "storage/codecs/row_codec.h"
+
+#include <charconv>
+#include <cmath>
+#include <string>
+
+namespace edo::storage {
+namespace {
+
+// Shortest decimals that read back to the same float; "inf" and "nan" with a sign where they have
+// one.
+std::string ValueText(float value) {
+  if (std::isnan(value)) return "nan";
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return std::string(text, end);
+}
+
+}  // namespace
+
+RowCodec::RowCodec(const CodecSpec& spec, uint32_t dim, DecoderOf decoder_of)
+    : Codec(spec, dim),
+      decoders_{decoder_of(FloatType::kF32), decoder_of(FloatType::kF16),
+                decoder_of(FloatType::kBF16)} {}
+
+void RowCodec::Decode(const std::byte* codes, size_t count, const DecodeTarget& target) const {
+  const auto decode = decoders_[static_cast<size_t>(target.type)];
+  const uint64_t row_bytes = this->row_bytes();
+  const uint64_t stride = target.stride == 0 ? dim() : target.stride;
+  const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
+  auto* out = static_cast<std::byte*>(target.out);
+  for (size_t i = 0; i < count; ++i) decode(codes + i * row_bytes, dim(), out + i * out_bytes);
+}
+
+void RowCodec::DecodeGather(const std::byte* const* rows, const uint64_t* out_rows, size_t count,
+                            const DecodeTarget& target) const {
+  const auto decode = decoders_[static_cast<size_t>(target.type)];
+  const uint64_t stride = target.stride == 0 ? dim() : target.stride;
+  const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
+  auto* out = static_cast<std::byte*>(target.out);
+  for (size_t i = 0; i < count; ++i) decode(rows[i], dim(), out + out_rows[i] * out_bytes);
+}
+
+Status RowCodec::RefuseMagnitudes(const float* rows, size_t count, uint32_t low, uint32_t high,
+                                  const char* rule, uint64_t* bad_value) const {
+  const size_t total = count * dim();
+  const size_t index = kernels::FirstMagnitudeIn(rows, total, low, high);
+  if (index == total) return Status::Ok();
+  if (bad_value != nullptr) *bad_value = index;
+  return Status::BadInput("value " + ValueText(rows[index]) + " at column " +
+                          std::to_string(index % dim()) + " " + rule);
+}
+
+}  // namespace edo::storage
