@@ -145,8 +145,8 @@ class RocksdbRowStore : public RowStore {
 
   void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                  const Deadline& deadline, const PageFunction& fn) const override;
-  Status ScanPages(PageKind kind, uint64_t generation, uint64_t first, uint64_t last,
-                   const std::function<Status(uint64_t, const PageView&)>& fn) const override;
+  std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
+                                        uint64_t last) const override;
   Result<std::vector<CatalogEntry>> ReadCatalog() const override;
   Status WriteCatalog(std::span<const CatalogEntry> puts,
                       std::span<const std::string> deletes) override;
@@ -160,6 +160,7 @@ class RocksdbRowStore : public RowStore {
   void AddStats(Stats* stats) const override;
 
  private:
+  class Cursor;
   rocksdb::ColumnFamilyHandle* family(PageKind kind) const {
     return handles_[kind == PageKind::kChunk ? 1 : 2];
   }
@@ -253,37 +254,67 @@ void RocksdbRowStore::ReadPages(PageKind kind, uint64_t generation,
   }
 }
 
-Status RocksdbRowStore::ScanPages(PageKind kind, uint64_t generation, uint64_t first, uint64_t last,
-                                  const std::function<Status(uint64_t, const PageView&)>& fn)
-    const {
-  if (first >= last) return Status::Ok();
-  rocksdb::ReadOptions options;
-  options.readahead_size = kScanReadahead;
-  options.fill_cache = false;
-  options.verify_checksums = true;
-  const PageKeyBytes end_key = EncodePageId(PageId(kind, generation, last));
-  const rocksdb::Slice upper_bound(end_key.data(), end_key.size());
-  options.iterate_upper_bound = &upper_bound;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, family(kind)));
-  const PageKeyBytes first_key = EncodePageKey(kind, generation, first);
-  it->Seek(rocksdb::Slice(first_key.data(), first_key.size()));
-  for (uint64_t number = first; number < last; ++number, it->Next()) {
-    const std::string name = std::string(PageKindName(kind)) + " " + std::to_string(number);
-    if (!it->Valid()) {
-      if (!it->status().ok()) return FromRocksdb(it->status(), name);
-      return Status::Corruption(name + ": not in the store");
-    }
-    const uint64_t id = DecodePageId({it->key().data(), it->key().size()});
-    if (id != PageId(kind, generation, number)) {
-      return Status::Corruption(name + ": not in the store");
-    }
-    PageView view;
-    const Status status = ProvePage(kind, id, rocksdb::Status::OK(),
-                                    {it->value().data(), it->value().size()}, &view);
-    if (!status.ok()) return status.WithContext(name);
-    EDO_RETURN_IF_ERROR(fn(number, view));
+// Walks pages by RocksDB's iterator, which reads ahead in large pieces.
+class RocksdbRowStore::Cursor : public PageCursor {
+ public:
+  Cursor(const RocksdbRowStore* store, PageKind kind, uint64_t generation, uint64_t first,
+         uint64_t last)
+      : store_(store),
+        kind_(kind),
+        generation_(generation),
+        next_(first),
+        last_(last),
+        end_key_(EncodePageId(PageId(kind, generation, last))),
+        upper_bound_(end_key_.data(), end_key_.size()) {
+    rocksdb::ReadOptions options;
+    options.readahead_size = kScanReadahead;
+    options.fill_cache = false;
+    options.verify_checksums = true;
+    options.iterate_upper_bound = &upper_bound_;
+    it_.reset(store->db_->NewIterator(options, store->family(kind)));
   }
-  return Status::Ok();
+
+  Result<bool> Next(uint64_t* number, PageView* page) override {
+    if (next_ >= last_) return false;
+    if (!started_) {
+      const PageKeyBytes key = EncodePageKey(kind_, generation_, next_);
+      it_->Seek(rocksdb::Slice(key.data(), key.size()));
+      started_ = true;
+    } else {
+      it_->Next();
+    }
+    const std::string name = std::string(PageKindName(kind_)) + " " + std::to_string(next_);
+    const uint64_t id = PageId(kind_, generation_, next_);
+    if (!it_->Valid() || DecodePageId({it_->key().data(), it_->key().size()}) != id) {
+      next_ = last_;
+      if (!it_->status().ok()) return FromRocksdb(it_->status(), name);
+      return Status::Corruption(name + ": not in the store");
+    }
+    const Status s = store_->ProvePage(kind_, id, rocksdb::Status::OK(),
+                                       {it_->value().data(), it_->value().size()}, page);
+    if (!s.ok()) {
+      next_ = last_;
+      return s.WithContext(name);
+    }
+    *number = next_++;
+    return true;
+  }
+
+ private:
+  const RocksdbRowStore* const store_;
+  const PageKind kind_;
+  const uint64_t generation_;
+  uint64_t next_;
+  const uint64_t last_;
+  const PageKeyBytes end_key_;
+  const rocksdb::Slice upper_bound_;
+  std::unique_ptr<rocksdb::Iterator> it_;
+  bool started_ = false;
+};
+
+std::unique_ptr<PageCursor> RocksdbRowStore::ScanPages(PageKind kind, uint64_t generation,
+                                                       uint64_t first, uint64_t last) const {
+  return std::make_unique<Cursor>(this, kind, generation, first, last);
 }
 
 Result<std::vector<CatalogEntry>> RocksdbRowStore::ReadCatalog() const {

@@ -62,6 +62,15 @@ struct StoreFile {
 // Called once a page: i is the place in `numbers`; `page` is valid during the call only.
 using PageFunction = std::function<void(size_t i, const Status& status, const PageView& page)>;
 
+// Pages of one kind in order. One thread at a time.
+class PageCursor {
+ public:
+  virtual ~PageCursor() = default;
+  // Moves to the next page and returns true, or false behind the last. `page` is valid until the
+  // next call. An error names the page that could not be read; the cursor is then spent.
+  virtual Result<bool> Next(uint64_t* number, PageView* page) = 0;
+};
+
 class RowStore {
  public:
   virtual ~RowStore() = default;
@@ -71,11 +80,9 @@ class RowStore {
   // when there is no such page, kDeadlineExceeded when the deadline passed before it was read.
   virtual void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                          const Deadline& deadline, const PageFunction& fn) const = 0;
-  // Reads pages [first, last) in order by large sequential reads; stops at the first error of a
-  // page (with its number) or of `fn`.
-  virtual Status ScanPages(PageKind kind, uint64_t generation, uint64_t first, uint64_t last,
-                           const std::function<Status(uint64_t number, const PageView&)>& fn)
-      const = 0;
+  // Walks pages [first, last) in order by large sequential reads. The store must outlive the cursor.
+  virtual std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
+                                                uint64_t last) const = 0;
 
   virtual Result<std::vector<CatalogEntry>> ReadCatalog() const = 0;
   // All or nothing, durable when it returns.

@@ -126,6 +126,10 @@ Result<StoreFileContent> ReadStoreFile(const std::string& directory) {
   return ParseStoreFile(std::string(buffer, static_cast<size_t>(size)), path);
 }
 
+void RemoveStoreFileLeftover(const std::string& directory) {
+  ::unlink((directory + "/" + kStoreFileName + ".tmp").c_str());
+}
+
 Status WriteStoreFile(const std::string& directory, const StoreFileContent& content) {
   const std::string path = directory + "/" + kStoreFileName;
   const std::string temporary = path + ".tmp";

@@ -27,6 +27,8 @@ Result<StoreFileContent> ParseStoreFile(const std::string& text, const std::stri
 
 bool StoreFileExists(const std::string& directory);
 Result<StoreFileContent> ReadStoreFile(const std::string& directory);
+// Removes the temporary file that a killed WriteStoreFile may have left.
+void RemoveStoreFileLeftover(const std::string& directory);
 Status WriteStoreFile(const std::string& directory, const StoreFileContent& content);
 
 }  // namespace edo::storage
