@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "storage/page_key.h"
+#include "storage/rocksdb_file_system.h"
 #include "storage/rocksdb_options.h"
 #include "storage/rocksdb_status.h"
 
@@ -13,16 +14,16 @@ namespace edo::storage {
 namespace fs = std::filesystem;
 
 RocksdbBulkWriter::RocksdbBulkWriter(std::string directory, uint64_t generation,
+                                     std::shared_ptr<RingFileSystem> files,
                                      rocksdb::Options chunk_options, rocksdb::Options key_options)
-    : directory_(std::move(directory)), generation_(generation) {
+    : directory_(std::move(directory)), generation_(generation), files_(std::move(files)) {
   families_[0].options = std::move(chunk_options);
   families_[1].options = std::move(key_options);
 }
 
-Result<std::unique_ptr<RocksdbBulkWriter>> RocksdbBulkWriter::Make(std::string directory,
-                                                                   uint64_t generation,
-                                                                   rocksdb::Options chunk_options,
-                                                                   rocksdb::Options key_options) {
+Result<std::unique_ptr<RocksdbBulkWriter>> RocksdbBulkWriter::Make(
+    std::string directory, uint64_t generation, std::shared_ptr<RingFileSystem> files,
+    rocksdb::Options chunk_options, rocksdb::Options key_options) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
@@ -30,8 +31,9 @@ Result<std::unique_ptr<RocksdbBulkWriter>> RocksdbBulkWriter::Make(std::string d
                                                          : StatusCode::kIoError,
                   "cannot make directory " + directory + ": " + error.message());
   }
-  return std::unique_ptr<RocksdbBulkWriter>(new RocksdbBulkWriter(
-      std::move(directory), generation, std::move(chunk_options), std::move(key_options)));
+  return std::unique_ptr<RocksdbBulkWriter>(
+      new RocksdbBulkWriter(std::move(directory), generation, std::move(files),
+                            std::move(chunk_options), std::move(key_options)));
 }
 
 RocksdbBulkWriter::~RocksdbBulkWriter() {
@@ -64,8 +66,8 @@ Status RocksdbBulkWriter::CloseFile(Family* family) {
   family->writer.reset();
   EDO_RETURN_IF_ERROR(FromRocksdb(s, "cannot finish " + info.path));
   info.bytes = written.file_size;
-  info.checksum = written.file_checksum;
-  info.checksum_name = written.file_checksum_func_name;
+  info.checksum = files_->TakeFileChecksum(info.path);
+  if (info.checksum.empty()) return Status::IoError("no checksum was computed of " + info.path);
   info.first_key = written.smallest_key;
   info.last_key = written.largest_key;
   return Status::Ok();

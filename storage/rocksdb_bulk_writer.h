@@ -16,19 +16,21 @@
 
 namespace edo::storage {
 
+class RingFileSystem;
+
 class RocksdbBulkWriter : public BulkWriter {
  public:
   struct FileInfo {
     std::string path;
     std::string checksum;
-    std::string checksum_name;
     uint64_t bytes = 0;
     PageKind kind = PageKind::kChunk;  // the kind of the file's first page
     std::string first_key, last_key;
   };
 
-  // `chunk_options` and `key_options`: the column families' options.
+  // `chunk_options` and `key_options`: the column families' options, with an Env over `files`.
   static Result<std::unique_ptr<RocksdbBulkWriter>> Make(std::string directory, uint64_t generation,
+                                                         std::shared_ptr<RingFileSystem> files,
                                                          rocksdb::Options chunk_options,
                                                          rocksdb::Options key_options);
   ~RocksdbBulkWriter() override;
@@ -52,7 +54,8 @@ class RocksdbBulkWriter : public BulkWriter {
     std::vector<std::unique_ptr<rocksdb::SstFileReader>> readers;  // of files, made on demand
   };
 
-  RocksdbBulkWriter(std::string directory, uint64_t generation, rocksdb::Options chunk_options,
+  RocksdbBulkWriter(std::string directory, uint64_t generation,
+                    std::shared_ptr<RingFileSystem> files, rocksdb::Options chunk_options,
                     rocksdb::Options key_options);
   Family& family(PageKind kind) { return families_[kind == PageKind::kChunk ? 0 : 1]; }
   Status OpenFile(Family* family, PageKind kind);
@@ -60,6 +63,7 @@ class RocksdbBulkWriter : public BulkWriter {
 
   const std::string directory_;
   const uint64_t generation_;
+  const std::shared_ptr<RingFileSystem> files_;
   std::array<Family, 2> families_;
   int next_file_ = 0;
 };

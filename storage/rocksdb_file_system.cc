@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
+
+#include "storage/rocksdb_bulk_writer.h"
+#include "storage/rocksdb_checksum.h"
 
 namespace edo::storage {
 
@@ -252,12 +256,88 @@ class RingFile : public rocksdb::FSRandomAccessFile {
 
 }  // namespace
 
+// Checksums of files that were written and closed, until they are asked for.
+class WrittenChecksums {
+ public:
+  void Put(const std::string& name, std::string checksum) {
+    const std::lock_guard lock(mutex_);
+    by_name_[name] = std::move(checksum);
+  }
+  std::string Take(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return {};
+    std::string checksum = std::move(found->second);
+    by_name_.erase(found);
+    return checksum;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> by_name_;  // guarded by mutex_
+};
+
+namespace {
+
+class HashingFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  HashingFile(std::unique_ptr<rocksdb::FSWritableFile> target, std::string name,
+              std::shared_ptr<WrittenChecksums> checksums)
+      : FSWritableFileOwnerWrapper(std::move(target)),
+        name_(std::move(name)),
+        checksums_(std::move(checksums)),
+        hash_(NewFileChecksumFactory()->CreateFileChecksumGenerator({})) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    hash_->Update(data.data(), data.size());
+    return FSWritableFileOwnerWrapper::Append(data, options, debug);
+  }
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& info, IODebugContext* debug) override {
+    hash_->Update(data.data(), data.size());
+    return FSWritableFileOwnerWrapper::Append(data, options, info, debug);
+  }
+  IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
+    IOStatus s = FSWritableFileOwnerWrapper::Close(options, debug);
+    if (s.ok() && !closed_) {
+      closed_ = true;
+      hash_->Finalize();
+      checksums_->Put(name_, hash_->GetChecksum());
+    }
+    return s;
+  }
+
+ private:
+  const std::string name_;
+  const std::shared_ptr<WrittenChecksums> checksums_;
+  const std::unique_ptr<rocksdb::FileChecksumGenerator> hash_;
+  bool closed_ = false;
+};
+
+}  // namespace
+
 RingFileSystem::RingFileSystem(std::shared_ptr<rocksdb::FileSystem> base, bool io_uring)
     : FileSystemWrapper(std::move(base)),
       read_path_(std::make_shared<ReadPath>()),
-      rings_(std::make_shared<RingPool>(io_uring, read_path_)) {}
+      rings_(std::make_shared<RingPool>(io_uring, read_path_)),
+      checksums_(std::make_shared<WrittenChecksums>()) {}
 
 RingFileSystem::~RingFileSystem() = default;
+
+IOStatus RingFileSystem::NewWritableFile(const std::string& name,
+                                         const rocksdb::FileOptions& options,
+                                         std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                         IODebugContext* debug) {
+  IOStatus s = target()->NewWritableFile(name, options, file, debug);
+  if (s.ok() && name.find(kBulkDirectoryPrefix) != std::string::npos) {
+    *file = std::make_unique<HashingFile>(std::move(*file), name, checksums_);
+  }
+  return s;
+}
+
+std::string RingFileSystem::TakeFileChecksum(const std::string& name) {
+  return checksums_->Take(name);
+}
 
 bool RingFileSystem::uring_available() const { return rings_->available(); }
 

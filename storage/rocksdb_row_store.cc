@@ -350,7 +350,7 @@ Status RocksdbRowStore::WriteCatalog(std::span<const CatalogEntry> puts,
 Result<std::unique_ptr<BulkWriter>> RocksdbRowStore::NewBulkWriter(uint64_t generation) {
   const rocksdb::DBOptions database = DatabaseOptions(tuning_);
   auto writer = RocksdbBulkWriter::Make(
-      directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation,
+      directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation, file_system_,
       rocksdb::Options(database, ChunksFamilyOptions()),
       rocksdb::Options(database, KeysFamilyOptions(0)));
   if (!writer.ok()) return writer.status();
@@ -370,7 +370,7 @@ Status RocksdbRowStore::Ingest(BulkWriter* writer) {
     for (const auto& info : infos) {
       argument.external_files.push_back(info.path);
       argument.files_checksums.push_back(info.checksum);
-      argument.files_checksum_func_names.push_back(info.checksum_name);
+      argument.files_checksum_func_names.push_back(kFileChecksumName);
     }
     arguments.push_back(std::move(argument));
   };
