@@ -1,0 +1,251 @@
+// edo import: reads a file of embeddings into a table of a store, which it makes when there is
+// none. A failed import leaves no table, and no store that was not there before.
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "edo/transfer.h"
+#include "tools/common.h"
+#include "tools/import_notes.h"
+#include "tools/progress.h"
+#include "tools/source_options.h"
+#include "tools/text.h"
+#include "tools/verb.h"
+
+namespace edo::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "a/glove.6B.txt.gz" -> "glove.6B": without the compression's and the format's extension.
+std::string TableNameOf(const std::string& path) {
+  fs::path name = fs::path(path).filename();
+  if (name.extension() == ".gz" || name.extension() == ".zst") name = name.stem();
+  return name.stem().string();
+}
+
+class ImportVerb final : public Verb {
+ public:
+  explicit ImportVerb(CLI::App* app) : Verb(app) {
+    AddSourceOptions(app, &source_, true);
+    AddStore(&store_);
+    AddTable(&options_.table, "Name of the table; default: the file's name without extensions");
+    app->add_option("--codec", codec_,
+                    "How rows are stored; INT8 is a quarter of F32. Default: the smallest of F32 "
+                    "F16 BF16 that keeps every bit")
+        ->type_name("F32|F16|BF16|INT8");
+    AddStrictness();
+    app->add_option("--limit", source_.source.limit, "Read at most this many rows")
+        ->type_name("N");
+    app->add_option("--order", order_, "Order of the rows in the store; `file` is the only one")
+        ->type_name("file");
+    app->add_flag("-f,--force", options_.replace, "Replace a table of this name, in one step");
+    app->add_option("--threads", options_.threads, "1: no reading ahead")
+        ->type_name("N")
+        ->default_str("2")
+        ->check(CLI::Range(1, 256).description(""));
+    app->add_option("--meta", meta_, "Metadata to keep with the table; may be given again")
+        ->type_name("KEY=VALUE")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    app->add_flag("--reproducible", options_.reproducible,
+                  "Leave the time out, so that equal input makes equal bytes");
+    app->footer("Example:\n  edo import glove.6B.100d.txt --store vectors.edo --codec INT8\n"
+                "Strict by default: the first faulty line stops the import, is named, and nothing\n"
+                "is stored. What a lenient option lets through is counted and listed.");
+  }
+
+  int Run(Console* console) override;
+
+ private:
+  void AddStrictness();
+  Status FillOptions();
+  // Opens the store, or makes it and sets *made.
+  Result<std::unique_ptr<Store>> OpenOrCreate(const Console& console, bool* made);
+  Result<ImportReport> DoImport(Console* console, ImportNotes* notes);
+  void RemoveEmptyStore(std::unique_ptr<Store> store, bool directory_was_there) const;
+  void Report(Console* console, const ImportReport& report, const ImportNotes& notes,
+              double seconds) const;
+  void ReportJson(Console* console, const ImportReport& report, const ImportNotes& notes,
+                  double seconds) const;
+
+  SourceArgs source_;
+  ImportOptions options_;
+  std::string store_, codec_, order_ = "file", bad_rows_;
+  std::vector<std::string> meta_;
+};
+
+void ImportVerb::AddStrictness() {
+  SourceOptions& source = source_.source;
+  AddChoice<HeaderLine>("--header", &source.header,
+                        {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes},
+                         {"no", HeaderLine::kNo}},
+                        "Is the first line of a text file a header?");
+  AddChoice<OnDuplicate>("--on-duplicate", &options_.on_duplicate,
+                         {{"error", OnDuplicate::kError}, {"first", OnDuplicate::kFirst},
+                          {"last", OnDuplicate::kLast}},
+                         "A key that comes twice: which row stays");
+  AddChoice<OnNonFinite>("--non-finite", &source.non_finite,
+                         {{"error", OnNonFinite::kError}, {"zero", OnNonFinite::kZero},
+                          {"keep", OnNonFinite::kKeep}},
+                         "Values that are inf or nan");
+  AddChoice<OnInvalidUtf8>("--invalid-utf8", &source.invalid_utf8,
+                           {{"error", OnInvalidUtf8::kError}, {"keep", OnInvalidUtf8::kKeep},
+                            {"replace", OnInvalidUtf8::kReplace}},
+                           "Keys that are not UTF-8");
+  AddChoice<OnBadRow>("--on-bad-row", &source.on_bad_row,
+                      {{"error", OnBadRow::kError}, {"skip", OnBadRow::kSkip}},
+                      "Rows that cannot be read");
+  app()->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
+      ->type_name(kFileType);
+}
+
+Status ImportVerb::FillOptions() {
+  EDO_ASSIGN_OR_RETURN(options_.source, source_.Resolve());
+  if (options_.table.empty()) {
+    if (options_.source.path == "-") {
+      return Status::InvalidArgument("standard input has no name: say --table NAME");
+    }
+    options_.table = TableNameOf(options_.source.path);
+  }
+  if (!codec_.empty()) {
+    EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
+  }
+  if (order_ != "file") {
+    return Status::InvalidArgument("--order: '" + order_ + "' is not known; `file` is");
+  }
+  for (const std::string& pair : meta_) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Status::InvalidArgument("--meta: '" + pair + "' is not KEY=VALUE");
+    }
+    options_.metadata[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Store>> ImportVerb::OpenOrCreate(const Console& console, bool* made) {
+  *made = !Store::Exists(store_);
+  const StoreOptions options = LoggedTo(console);
+  return *made ? Store::Create(store_, options) : Store::Open(store_, options);
+}
+
+// The store was made by this call and holds nothing: leave things as they were.
+void ImportVerb::RemoveEmptyStore(std::unique_ptr<Store> store, bool directory_was_there) const {
+  if (!store->Tables().empty()) return;
+  store.reset();
+  std::error_code ignored;
+  if (!Store::Destroy(store_).ok()) return;
+  if (directory_was_there) {
+    fs::create_directory(store_, ignored);
+  } else {
+    fs::remove(store_, ignored);  // only if it is empty
+  }
+}
+
+Result<ImportReport> ImportVerb::DoImport(Console* console, ImportNotes* notes) {
+  std::error_code ignored;
+  // A name that is mistyped must not make a store first.
+  if (const std::string& path = options_.source.path; path != "-" && !fs::exists(path, ignored)) {
+    return Status::NotFound("'" + path + "' does not exist");
+  }
+  const bool directory_was_there = fs::exists(store_, ignored);
+  bool made = false;
+  EDO_ASSIGN_OR_RETURN(auto store, OpenOrCreate(*console, &made));
+  for (const TableInfo& info : store->Tables()) {
+    if (info.name == options_.table && !options_.replace) {
+      return Status::AlreadyExists("table '" + options_.table + "' exists in " + store_ +
+                                   "; --force replaces it");
+    }
+  }
+  ProgressBar bar(*console, "import");
+  options_.progress = bar.Function();
+  options_.source.note = [notes](const ImportNote& note) { notes->Add(note); };
+  auto report = Import(store.get(), options_);
+  if (!report.ok() && made) RemoveEmptyStore(std::move(store), directory_was_there);
+  return report;
+}
+
+void ImportVerb::Report(Console* console, const ImportReport& report, const ImportNotes& notes,
+                        double seconds) const {
+  const TableInfo& table = report.table;
+  std::string what = "recognised " + report.format;
+  if (!report.compression.empty()) what += " (" + report.compression + ")";
+  console->Note(what + ": " + report.source_dtype + " values, " +
+                std::string(KeyKindName(table.key_kind)) + " keys, dim " +
+                std::to_string(table.dim));
+  console->Note("table '" + table.name + "' in " + store_ + ": " + HumanCount(table.rows) +
+                " rows as " + table.codec.ToString() + " in " + HumanSeconds(seconds) + " (" +
+                HumanCount(static_cast<uint64_t>(static_cast<double>(report.rows_read) /
+                                                 std::max(seconds, 1e-6))) +
+                " rows/s)");
+  console->Note("size: " + HumanBytes(PlainBytes(table)) + " as plain F32, " +
+                HumanBytes(report.input_bytes) + " in the file -> " +
+                HumanBytes(table.chunk_file_bytes) + " rows + " + HumanBytes(table.key_file_bytes) +
+                " keys");
+  const auto count = [&](uint64_t n, const char* text) {
+    if (n != 0) console->Note(HumanCount(n) + text);
+  };
+  count(report.rows_skipped, " rows skipped");
+  count(report.rows_duplicate, " duplicate rows dropped");
+  count(report.values_changed, " values changed to 0");
+  count(report.values_non_finite, " values are inf or nan, kept");
+  count(report.keys_changed, " keys changed");
+  count(report.rows_zero, " rows are all zeros");
+  notes.Print(*console);
+  for (const std::string& warning : report.warnings) console->Warn(warning);
+}
+
+void ImportVerb::ReportJson(Console* console, const ImportReport& report, const ImportNotes& notes,
+                            double seconds) const {
+  JsonWriter json(&console->out());
+  json.BeginObject();
+  json.Field("schema", "edo.import/1");
+  json.Field("store", std::string_view(store_));
+  json.Name("table");
+  json.BeginObject();
+  WriteTableFields(&json, report.table);
+  json.EndObject();
+  json.Field("format", std::string_view(report.format));
+  json.Field("compression", std::string_view(report.compression));
+  json.Field("source_dtype", std::string_view(report.source_dtype));
+  json.Field("rows_read", report.rows_read);
+  json.Field("rows_skipped", report.rows_skipped);
+  json.Field("rows_duplicate", report.rows_duplicate);
+  json.Field("values_changed", report.values_changed);
+  json.Field("values_non_finite", report.values_non_finite);
+  json.Field("keys_changed", report.keys_changed);
+  json.Field("rows_zero", report.rows_zero);
+  json.Field("input_bytes", report.input_bytes);
+  json.Field("seconds", seconds);
+  json.Name("warnings");
+  json.BeginArray();
+  for (const std::string& warning : report.warnings) json.String(warning);
+  json.EndArray();
+  notes.WriteJson(&json);
+  json.EndObject();
+}
+
+int ImportVerb::Run(Console* console) {
+  if (const Status s = FillOptions(); !s.ok()) return console->Usage(s.message(), "import");
+  auto notes = ImportNotes::Open(bad_rows_, options_.replace);
+  if (!notes.ok()) return console->Fail(notes.status());
+  const auto start = std::chrono::steady_clock::now();
+  const auto report = DoImport(console, notes->get());
+  const Status closed = (*notes)->Close();
+  if (!report.ok()) return console->Fail(report.status());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  Report(console, *report, **notes, seconds.count());
+  if (console->json) ReportJson(console, *report, **notes, seconds.count());
+  return closed.ok() ? kExitOk : console->Fail(closed);
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeImport(CLI::App* parent) {
+  return std::make_unique<ImportVerb>(
+      parent->add_subcommand("import", "Read a file of embeddings into a table"));
+}
+
+}  // namespace edo::tools

@@ -1,0 +1,173 @@
+// edo stats: what the rows of a table are like (norms, range, zeros), by reading all of them, and
+// how this machine read them.
+#include <cmath>
+#include <limits>
+
+#include "tools/common.h"
+#include "tools/progress.h"
+#include "tools/text.h"
+#include "tools/verb.h"
+
+namespace edo::tools {
+namespace {
+
+struct RowStats {
+  uint64_t rows = 0, zero_rows = 0, non_finite_rows = 0;
+  // Over rows of finite values; infinite bounds where there is none.
+  double norm_min = std::numeric_limits<double>::infinity(), norm_max = 0, norm_sum = 0;
+  float value_min = std::numeric_limits<float>::infinity();
+  float value_max = -std::numeric_limits<float>::infinity();
+
+  void Add(std::span<const float> row) {
+    ++rows;
+    double squares = 0;
+    float low = row[0], high = row[0];
+    for (float x : row) {
+      squares += double{x} * double{x};
+      low = x < low ? x : low;
+      high = x > high ? x : high;
+    }
+    if (!std::isfinite(squares)) {  // double holds the squares of all finite floats
+      ++non_finite_rows;
+      return;
+    }
+    const double norm = std::sqrt(squares);
+    if (low == 0 && high == 0) ++zero_rows;
+    norm_min = std::min(norm_min, norm);
+    norm_max = std::max(norm_max, norm);
+    norm_sum += norm;
+    value_min = std::min(value_min, low);
+    value_max = std::max(value_max, high);
+  }
+  uint64_t finite_rows() const { return rows - non_finite_rows; }
+  double norm_mean() const {
+    return finite_rows() == 0 ? 0 : norm_sum / static_cast<double>(finite_rows());
+  }
+};
+
+class StatsVerb final : public Verb {
+ public:
+  explicit StatsVerb(CLI::App* app) : Verb(app) {
+    AddStore(&store_);
+    AddTable(&table_, "Only this table; default: all tables of the store");
+    app->footer("Example:\n  edo stats --store vectors.edo --table glove\nReads every row.");
+  }
+
+  int Run(Console* console) override {
+    const auto store = OpenForReading(store_, *console);
+    if (!store.ok()) return console->Fail(store.status());
+    const auto tables = SelectTables(**store, table_);
+    if (!tables.ok()) return console->Fail(tables.status());
+    std::vector<RowStats> stats;
+    for (const TableInfo& info : *tables) {
+      auto one = Measure(*console, **store, info);
+      if (!one.ok()) return console->Fail(one.status());
+      stats.push_back(*one);
+    }
+    console->json ? PrintJson(console, *tables, stats, (*store)->stats())
+                  : Print(console, *tables, stats, (*store)->stats());
+    return kExitOk;
+  }
+
+ private:
+  static Result<RowStats> Measure(const Console& console, const Store& store,
+                                  const TableInfo& info) {
+    EDO_ASSIGN_OR_RETURN(const auto table, store.OpenTable(info.name));
+    ScanOptions options;
+    options.keys = false;
+    EDO_ASSIGN_OR_RETURN(const auto scan, table->Scan(options));
+    ProgressBar bar(console, "stats " + info.name);
+    RowStats stats;
+    for (ScanBatch batch;;) {
+      EDO_ASSIGN_OR_RETURN(const bool more, scan->Next(&batch));
+      if (!more) return stats;
+      for (uint64_t i = 0; i < batch.row_count; ++i) {
+        stats.Add(batch.values.subspan(i * info.dim, info.dim));
+      }
+      if (!bar.Update({stats.rows, info.rows, 0, "rows"})) return Status::Cancelled("interrupted");
+    }
+  }
+
+  static void Print(Console* console, const std::vector<TableInfo>& tables,
+                    const std::vector<RowStats>& stats, const Stats& store) {
+    const auto line = [&](std::string name, const std::string& value) {
+      console->out().Write(name + "\t" + value + "\n");
+    };
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const TableInfo& info = tables[i];
+      const RowStats& s = stats[i];
+      line("table", TsvField(info.name));
+      line("rows", std::to_string(s.rows));
+      line("rows of zeros", std::to_string(s.zero_rows));
+      line("rows with inf or nan", std::to_string(s.non_finite_rows));
+      if (s.finite_rows() != 0) {
+        line("norm min", FloatText(s.norm_min));
+        line("norm mean", FloatText(s.norm_mean()));
+        line("norm max", FloatText(s.norm_max));
+        line("value min", FloatText(double{s.value_min}));
+        line("value max", FloatText(double{s.value_max}));
+      }
+      line("bytes on disk", std::to_string(TableBytes(info)));
+      line("bytes as F32", std::to_string(PlainBytes(info)));
+      console->out().Write("\n");
+    }
+    line("read path", store.read_path.empty() ? "nothing read" : store.read_path);
+    if (!store.read_path_note.empty()) line("read path note", TsvField(store.read_path_note));
+  }
+
+  static void WriteTable(JsonWriter* writer, const TableInfo& info, const RowStats& s) {
+    const auto number = [&](const char* name, double value) {
+      writer->Name(name);
+      s.finite_rows() == 0 ? writer->Null() : writer->Double(value);
+    };
+    writer->BeginObject();
+    writer->Field("name", info.name);
+    writer->Field("rows", s.rows);
+    writer->Field("dim", info.dim);
+    writer->Field("codec", info.codec.ToString());
+    writer->Field("zero_rows", s.zero_rows);
+    writer->Field("non_finite_rows", s.non_finite_rows);
+    number("norm_min", s.norm_min);
+    number("norm_mean", s.norm_mean());
+    number("norm_max", s.norm_max);
+    number("value_min", double{s.value_min});
+    number("value_max", double{s.value_max});
+    writer->Field("chunk_file_bytes", info.chunk_file_bytes);
+    writer->Field("key_file_bytes", info.key_file_bytes);
+    writer->Field("f32_bytes", PlainBytes(info));
+    writer->EndObject();
+  }
+
+  void PrintJson(Console* console, const std::vector<TableInfo>& tables,
+                 const std::vector<RowStats>& stats, const Stats& store) const {
+    JsonWriter writer(&console->out());
+    writer.BeginObject();
+    writer.Field("schema", "edo.stats/1");
+    writer.Field("store", std::string_view(store_));
+    writer.Name("tables");
+    writer.BeginArray();
+    for (size_t i = 0; i < tables.size(); ++i) WriteTable(&writer, tables[i], stats[i]);
+    writer.EndArray();
+    writer.Name("reads");
+    writer.BeginObject();
+    writer.Field("read_path", std::string_view(store.read_path));
+    writer.Field("read_path_note", std::string_view(store.read_path_note));
+    writer.Field("chunks_read", store.chunks_read);
+    writer.Field("key_pages_read", store.key_pages_read);
+    writer.Field("device_reads", store.device_reads);
+    writer.Field("device_bytes", store.device_bytes);
+    writer.EndObject();
+    writer.EndObject();
+  }
+
+  std::string store_, table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeStats(CLI::App* parent) {
+  return std::make_unique<StatsVerb>(
+      parent->add_subcommand("stats", "Norms, range and zeros of a table's rows"));
+}
+
+}  // namespace edo::tools

@@ -1,0 +1,80 @@
+// Bodies of common.h.
+#include "tools/common.h"
+
+#include "tools/text.h"
+
+namespace edo::tools {
+
+StoreOptions LoggedTo(const Console& console) {
+  StoreOptions options;
+  options.log = [&console](LogLevel level, std::string_view message) {
+    if (level >= LogLevel::kWarning) console.Warn(message);
+  };
+  return options;
+}
+
+Result<std::unique_ptr<Store>> OpenForReading(const std::string& directory,
+                                              const Console& console) {
+  StoreOptions options = LoggedTo(console);
+  options.read_only = true;
+  return Store::Open(directory, options);
+}
+
+Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name) {
+  return name.empty() ? store.OpenOnlyTable() : store.OpenTable(name);
+}
+
+Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name) {
+  if (name.empty()) return store.Tables();
+  EDO_ASSIGN_OR_RETURN(const auto table, store.OpenTable(name));
+  return std::vector<TableInfo>{table->info()};
+}
+
+Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo& info) {
+  KeyList list;
+  for (const std::string& key : keys) {
+    if (info.key_kind == KeyKind::kText) {
+      list.texts.push_back(key);
+      continue;
+    }
+    const auto number = ParseInt64(key);
+    if (!number) {
+      return Status::InvalidArgument("key '" + key + "' is not a 64-bit integer; table '" +
+                                     info.name + "' has " +
+                                     std::string(KeyKindName(info.key_kind)) + " keys");
+    }
+    list.ints.push_back(*number);
+  }
+  return list;
+}
+
+void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key) {
+  if (info.key_kind == KeyKind::kText) return json->Bytes("key", key);
+  json->Name("key");
+  json->Int(ParseInt64(key).value_or(0));
+}
+
+void WriteTableFields(JsonWriter* json, const TableInfo& info) {
+  json->Field("name", info.name);
+  json->Field("key_kind", KeyKindName(info.key_kind));
+  json->Field("codec", info.codec.ToString());
+  json->Field("dim", info.dim);
+  json->Field("rows", info.rows);
+  json->Field("generation", info.generation);
+  json->Field("created_unix_s", info.created_unix_s);
+  json->Field("row_bytes", info.row_bytes);
+  json->Field("chunk_rows", info.chunk_rows);
+  json->Field("chunk_count", info.chunk_count);
+  json->Field("chunk_file_bytes", info.chunk_file_bytes);
+  json->Field("key_file_bytes", info.key_file_bytes);
+  json->Field("f32_bytes", PlainBytes(info));
+  json->Name("metadata");
+  json->BeginObject();
+  for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));
+  json->EndObject();
+}
+
+uint64_t TableBytes(const TableInfo& info) { return info.chunk_file_bytes + info.key_file_bytes; }
+uint64_t PlainBytes(const TableInfo& info) { return info.rows * info.dim * 4; }
+
+}  // namespace edo::tools

@@ -1,0 +1,41 @@
+// ImportNotes: collects what a lenient import skipped or changed: the first lines for the terminal,
+// more for --json, and all of them for --bad-rows FILE. One thread (the import's calling thread).
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "edo/transfer.h"
+#include "tools/console.h"
+#include "tools/json_writer.h"
+
+namespace edo::tools {
+
+class ImportNotes {
+ public:
+  // Makes `path` (empty = none); kAlreadyExists when it is there and `force` is not set.
+  static Result<std::unique_ptr<ImportNotes>> Open(const std::string& path, bool force);
+
+  void Add(const ImportNote& note);
+  // Writes out the file; kIoError when some of it was lost (full disk).
+  Status Close();
+
+  uint64_t total() const { return total_; }
+  void Print(const Console& console) const;  // the first few, a line each
+  void WriteJson(JsonWriter* json) const;    // "notes": [...], "notes_total": n
+
+ private:
+  struct CloseFile {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+  explicit ImportNotes(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::unique_ptr<FILE, CloseFile> file_;
+  std::vector<ImportNote> first_;
+  uint64_t total_ = 0;
+};
+
+}  // namespace edo::tools

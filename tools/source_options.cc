@@ -1,0 +1,66 @@
+// Bodies of source_options.h.
+#include "tools/source_options.h"
+
+namespace edo::tools {
+namespace {
+
+std::string FormatNames() {
+  std::vector<std::string> names;
+  for (const FormatInfo& format : ImportFormats()) names.emplace_back(format.name);
+  return JoinWords(names, "|");
+}
+
+}  // namespace
+
+void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required) {
+  SourceOptions& source = args->source;
+  app->add_option("FILE", source.path, "File to read, or - for standard input; gzip and zstd too")
+      ->type_name(kFileType)
+      ->required(file_required);
+  app->add_option("--from", source.format, "Format of FILE; default: recognised by its content")
+      ->type_name(FormatNames());
+  app->add_option("--keys", source.keys,
+                  "File of keys, one a line, in the order of the rows; or `dense`: row numbers")
+      ->type_name(kFileType);
+  app->add_option("--keys-dtype", source.keys_dtype, "The keys file is raw integers of this type")
+      ->type_name("i32|i64|u32|u64");
+  app->add_option("--key-type", args->key_kind, "What the keys are, where the file leaves it open")
+      ->type_name("auto|int64|text|dense")
+      ->default_str("auto");
+  app->add_option("--tensor", source.tensor, "Which tensor of a file that has several")
+      ->type_name("NAME");
+  app->add_option("--dim", source.dim, "Values a row (needed for raw files)")->type_name("D");
+  app->add_option("--dtype", source.dtype,
+                  "Type of a raw file's values: f32 f16 bf16 f64 i8 u8; be-f32 is big-endian")
+      ->type_name("T");
+  app->add_option("--delimiter", args->delimiter, "Between the fields of csv or tsv; \\t is TAB")
+      ->type_name("CHAR");
+}
+
+Result<SourceOptions> SourceArgs::Resolve() const {
+  SourceOptions out = source;
+  if (key_kind == "int64") {
+    out.key_kind = KeyKind::kInt64;
+  } else if (key_kind == "text") {
+    out.key_kind = KeyKind::kText;
+  } else if (key_kind == "dense") {
+    if (!out.keys.empty() && out.keys != "dense") {
+      return Status::InvalidArgument("--key-type dense and --keys " + out.keys +
+                                     " contradict each other");
+    }
+    out.keys = "dense";
+  } else if (key_kind != "auto") {
+    return Status::InvalidArgument("--key-type: '" + key_kind +
+                                   "' is not one of auto, int64, text, dense");
+  }
+  if (delimiter == "\\t") {
+    out.delimiter = '\t';
+  } else if (delimiter.size() == 1) {
+    out.delimiter = delimiter[0];
+  } else if (!delimiter.empty()) {
+    return Status::InvalidArgument("--delimiter: '" + delimiter + "' is not one character");
+  }
+  return out;
+}
+
+}  // namespace edo::tools

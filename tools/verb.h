@@ -1,0 +1,95 @@
+// Verb: one word of the command (`edo import`), one file a verb (cmd_*.cc). A verb adds its options
+// to a CLI::App when it is made and keeps the parsed values; Run does the work with <edo/...> only.
+// Option words are declared once: help, completions and the man page's test read them from the app.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "edo/store.h"
+#include "tools/console.h"
+
+namespace edo::tools {
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  virtual int Run(Console* console) = 0;  // returns the exit code
+
+  CLI::App* app() const { return app_; }
+  bool json = false;
+  bool quiet = false;
+  std::vector<std::string> literal_args;  // what stood after "--", for verbs that take keys
+
+ protected:
+  explicit Verb(CLI::App* app);  // adds --json and --quiet
+
+  // The kind of a verb's word for the completions: what a value's type name stands for.
+  void AddStore(std::string* store, bool required = true);
+  void AddTable(std::string* table, const char* help);
+  // Keys as plain arguments, kept byte for byte; `words` shows them in the usage line.
+  void TakesKeys(const char* words);
+  // All keys given, those after "--" included; kInvalidArgument for what looks like an option.
+  Result<std::vector<std::string>> Keys() const;
+
+  // An option whose value is one of a few words.
+  template <typename Value>
+  CLI::Option* AddChoice(const char* name, Value* target,
+                         std::vector<std::pair<std::string, Value>> choices, const char* help);
+
+ private:
+  CLI::App* app_;
+};
+
+// Option values of these type names are completed as paths.
+inline constexpr const char* kFileType = "FILE";
+inline constexpr const char* kDirectoryType = "DIR";
+
+std::string JoinWords(const std::vector<std::string>& words, const char* between);
+
+template <typename Value>
+CLI::Option* Verb::AddChoice(const char* name, Value* target,
+                             std::vector<std::pair<std::string, Value>> choices,
+                             const char* help) {
+  std::vector<std::string> words;
+  std::string fallback;
+  for (const auto& [word, value] : choices) {
+    words.push_back(word);
+    if (value == *target) fallback = word;
+  }
+  auto* option = app_->add_option_function<std::string>(
+      name,
+      [=](const std::string& given) {
+        for (const auto& [word, value] : choices) {
+          if (word == given) {
+            *target = value;
+            return;
+          }
+        }
+        throw CLI::ValidationError(name, "'" + given + "' is not one of " + JoinWords(words, ", "));
+      },
+      help);
+  option->type_name(JoinWords(words, "|"));
+  if (!fallback.empty()) option->default_str(fallback);
+  return option;
+}
+
+// Makers, in the order of the help.
+std::unique_ptr<Verb> MakeImport(CLI::App* parent);
+std::unique_ptr<Verb> MakeExport(CLI::App* parent);
+std::unique_ptr<Verb> MakeLs(CLI::App* parent);
+std::unique_ptr<Verb> MakeInfo(CLI::App* parent);
+std::unique_ptr<Verb> MakeGet(CLI::App* parent);
+std::unique_ptr<Verb> MakeNn(CLI::App* parent);
+std::unique_ptr<Verb> MakeStats(CLI::App* parent);
+std::unique_ptr<Verb> MakeVerify(CLI::App* parent);
+std::unique_ptr<Verb> MakeDrop(CLI::App* parent);
+std::unique_ptr<Verb> MakeRename(CLI::App* parent);
+std::unique_ptr<Verb> MakeCompletions(CLI::App* parent);
+
+}  // namespace edo::tools
