@@ -1,0 +1,81 @@
+// StoreImpl: the tables of a store, by name, and the commits that change them. A commit is: pages
+// become readable (Ingest), then one durable catalog write names them, then the file EDO counts it.
+// Until the catalog write the old table is the table; a crash before it leaves an orphan generation
+// that the next writable open drops.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "edo/store.h"
+#include "engine/store_context.h"
+#include "storage/catalog.h"
+
+namespace edo::engine {
+
+struct CatalogState {
+  storage::StoreRecord store;
+  std::map<std::string, storage::TableRecord, std::less<>> tables;
+};
+
+// Reads the catalog and holds it against the files that are there and the commits the file EDO has
+// counted. kCorruption says what is missing.
+Result<CatalogState> LoadCatalog(const storage::RowStore& rows, uint64_t commits,
+                                 const std::string& directory);
+
+class StoreImpl : public Store {
+ public:
+  // Over a row store that is open already. `directory` empty: a store that lives in memory (tests).
+  static Result<std::unique_ptr<StoreImpl>> Make(std::unique_ptr<storage::RowStore> rows,
+                                                 std::string directory, const StoreOptions& options,
+                                                 CatalogState state);
+  // A new, empty store over `rows`.
+  static Result<std::unique_ptr<StoreImpl>> MakeNew(std::unique_ptr<storage::RowStore> rows,
+                                                    std::string directory,
+                                                    const StoreOptions& options);
+
+  const std::string& directory() const override { return context_->directory; }
+  std::vector<TableInfo> Tables() const override;
+  Result<std::unique_ptr<Table>> OpenTable(std::string_view name) const override;
+  Result<std::unique_ptr<Table>> OpenOnlyTable() const override;
+  Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view name,
+                                                   const TableOptions& options) override;
+  Status DropTable(std::string_view name) override;
+  Status RenameTable(std::string_view from, std::string_view to) override;
+  Status SetMetadata(std::string_view name, const Metadata& pairs) override;
+  Result<VerifyReport> Verify(const VerifyOptions& options) const override;
+  Stats stats() const override;
+
+  // For TableWriter: a generation number never used before, and the commit of what it wrote.
+  Result<uint64_t> NewGeneration();
+  Status CommitTable(storage::TableRecord record, bool replace, storage::BulkWriter* writer);
+  const std::shared_ptr<StoreContext>& context() const { return context_; }
+  // kAlreadyExists when the table is there and may not be replaced.
+  Status CheckMayCreate(std::string_view name, bool replace) const;
+
+ private:
+  struct Entry {
+    storage::TableRecord record;
+    std::shared_ptr<GenerationPin> pin;
+  };
+
+  StoreImpl(std::shared_ptr<StoreContext> context, CatalogState state);
+  Status CheckWritable() const;
+  Status UnknownTable(std::string_view name) const;  // needs mutex_
+  // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.
+  Status WriteCommit(std::vector<storage::CatalogEntry> puts, std::vector<std::string> deletes);
+  void DropOrphans();
+  Result<std::unique_ptr<Table>> MakeTable(const Entry& entry) const;
+
+  const std::shared_ptr<StoreContext> context_;
+  mutable std::shared_mutex mutex_;  // guards what follows
+  storage::StoreRecord record_;
+  std::map<std::string, Entry, std::less<>> tables_;
+};
+
+}  // namespace edo::engine

@@ -1,0 +1,332 @@
+#include "engine/table_writer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "engine/store_impl.h"
+#include "storage/key_page.h"
+
+namespace edo::engine {
+
+using storage::DuplicateRows;
+using storage::PageKind;
+
+GenerationWriter::GenerationWriter(std::unique_ptr<storage::BulkWriter> files, uint64_t generation,
+                                   KeyKind kind, uint64_t row_bytes)
+    : files_(std::move(files)),
+      generation_(generation),
+      row_bytes_(row_bytes),
+      layout_(storage::ChooseChunkLayout(row_bytes)),
+      keys_(kind, files_.get()) {
+  storage::StartPage(&chunk_);
+}
+
+std::byte* GenerationWriter::ReserveRows(uint64_t wanted, uint64_t* granted) {
+  *granted = std::min<uint64_t>(wanted, layout_.rows - chunk_rows_);
+  const size_t at = storage::kPageHeaderBytes + chunk_rows_ * row_bytes_;
+  chunk_.resize(at + *granted * row_bytes_);
+  return reinterpret_cast<std::byte*>(chunk_.data()) + at;
+}
+
+Status GenerationWriter::CommitRows(uint64_t count) {
+  chunk_rows_ += static_cast<uint32_t>(count);
+  rows_ += count;
+  return chunk_rows_ == layout_.rows ? FlushChunk() : Status::Ok();
+}
+
+Status GenerationWriter::FlushChunk() {
+  if (chunk_rows_ == 0) return Status::Ok();
+  storage::SealPage(next_chunk_, chunk_rows_, &chunk_);
+  EDO_RETURN_IF_ERROR(files_->Put(PageKind::kChunk, next_chunk_, chunk_));
+  ++next_chunk_;
+  chunk_rows_ = 0;
+  storage::StartPage(&chunk_);
+  return Status::Ok();
+}
+
+namespace {
+
+// Says before anything is written that the disk is too small.
+Status CheckSpace(const StoreContext& context, const TableOptions& options) {
+  const std::optional<uint64_t> free = context.rows->FreeBytes();
+  if (!free || options.expected_rows == 0) return Status::Ok();
+  const auto rows = static_cast<double>(options.expected_rows);
+  const double keys = options.key_kind == KeyKind::kDense ? 0 : 22;
+  const double need = rows * (1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys);
+  if (need <= static_cast<double>(*free)) return Status::Ok();
+  return Status::NoSpace("the table needs about " + std::to_string(static_cast<uint64_t>(need)) +
+                         " bytes for " + std::to_string(options.expected_rows) +
+                         " rows; the disk of store '" + context.directory + "' has " +
+                         std::to_string(*free) + " free");
+}
+
+}  // namespace
+
+TableWriterImpl::TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
+                                 std::unique_ptr<storage::Codec> codec,
+                                 std::unique_ptr<GenerationWriter> generation)
+    : store_(store),
+      name_(std::move(name)),
+      options_(options),
+      codec_(std::move(codec)),
+      generation_(std::move(generation)) {}
+
+Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
+    StoreImpl* store, const TableOptions& options) {
+  EDO_ASSIGN_OR_RETURN(const uint64_t number, store->NewGeneration());
+  EDO_ASSIGN_OR_RETURN(auto files, store->context()->rows->NewBulkWriter(number));
+  return std::make_unique<GenerationWriter>(std::move(files), number, options.key_kind,
+                                            options.codec.RowBytes(options.dim));
+}
+
+Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std::string name,
+                                                           const TableOptions& options) {
+  EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(options.codec, options.dim));
+  EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
+  EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
+  return std::unique_ptr<TableWriter>(new TableWriterImpl(
+      store, std::move(name), options, std::move(codec), std::move(generation)));
+}
+
+std::string TableWriterImpl::Place(uint64_t row) const {
+  return options_.position_unit + " " + std::to_string(positions_.Of(row));
+}
+
+Status TableWriterImpl::CheckKeys(const Rows& rows, uint64_t count) const {
+  const bool ints = options_.key_kind == KeyKind::kInt64;
+  const bool texts = options_.key_kind == KeyKind::kText;
+  if (rows.int_keys.size() != (ints ? count : 0) || rows.text_keys.size() != (texts ? count : 0)) {
+    return Status::InvalidArgument(
+        "table '" + name_ + "' with " + std::string(KeyKindName(options_.key_kind)) + " keys got " +
+        std::to_string(rows.int_keys.size()) + " integer and " +
+        std::to_string(rows.text_keys.size()) + " text keys for " + std::to_string(count) +
+        " rows");
+  }
+  if (!rows.positions.empty() && rows.positions.size() != count) {
+    return Status::InvalidArgument("positions are " + std::to_string(rows.positions.size()) +
+                                   " for " + std::to_string(count) + " rows");
+  }
+  if (generation_->rows() + count > kMaxRows) {
+    return Status::BadInput("table '" + name_ + "' would hold more than " +
+                            std::to_string(kMaxRows) + " rows");
+  }
+  for (size_t i = 0; i < rows.text_keys.size(); ++i) {
+    if (rows.text_keys[i].size() <= kMaxKeyBytes) continue;
+    const uint64_t at = rows.positions.empty() ? generation_->rows() + i : rows.positions[i];
+    return Status::BadInput(options_.position_unit + " " + std::to_string(at) + ": key of " +
+                            std::to_string(rows.text_keys[i].size()) + " bytes; at most " +
+                            std::to_string(kMaxKeyBytes) + " are allowed");
+  }
+  return Status::Ok();
+}
+
+Status TableWriterImpl::AppendKeys(const Rows& rows, uint64_t count) {
+  const uint64_t first = generation_->rows();
+  if (!rows.positions.empty()) {
+    for (uint64_t i = 0; i < count; ++i) positions_.Add(first + i, rows.positions[i]);
+  }
+  if (options_.key_kind == KeyKind::kInt64) return generation_->keys().Add(rows.int_keys);
+  if (options_.key_kind == KeyKind::kText) return generation_->keys().Add(rows.text_keys);
+  return Status::Ok();
+}
+
+Status TableWriterImpl::BadValue(const Status& status, const Rows& rows, uint64_t first,
+                                 uint64_t i) const {
+  std::string place = Place(first + i);
+  if (!rows.text_keys.empty()) place += " (key '" + std::string(rows.text_keys[i]) + "')";
+  if (!rows.int_keys.empty()) place += " (key " + std::to_string(rows.int_keys[i]) + ")";
+  return status.WithContext(place);
+}
+
+Status TableWriterImpl::Append(const Rows& rows) {
+  const uint64_t dim = options_.dim;
+  return AppendRows(rows, rows.values.size(), dim, "values",
+                    [&](uint64_t done, uint64_t n, std::byte* codes) -> Status {
+                      uint64_t bad = 0;
+                      const uint64_t first = generation_->rows() - done;
+                      const Status s =
+                          codec_->Encode(rows.values.data() + done * dim, n, codes, &bad);
+                      return s.ok() ? s : BadValue(s, rows, first, done + bad / dim);
+                    });
+}
+
+Status TableWriterImpl::AppendCodes(std::span<const std::byte> codes, const Rows& keys) {
+  const uint64_t row_bytes = codec_->row_bytes();
+  return AppendRows(keys, codes.size(), row_bytes, "bytes of codes",
+                    [&](uint64_t done, uint64_t n, std::byte* to) {
+                      std::memcpy(to, codes.data() + done * row_bytes, n * row_bytes);
+                      return Status::Ok();
+                    });
+}
+
+Status TableWriterImpl::AppendRows(
+    const Rows& rows, uint64_t size, uint64_t row_size, const char* what,
+    const std::function<Status(uint64_t done, uint64_t n, std::byte* codes)>& encode) {
+  if (spent_) return Status::InvalidArgument("the writer of table '" + name_ + "' is spent");
+  spent_ = true;  // until this call ends well
+  if (size % row_size != 0) {
+    return Status::InvalidArgument(std::to_string(size) + " " + what +
+                                   " are not whole rows of " + std::to_string(row_size));
+  }
+  const uint64_t count = size / row_size;
+  EDO_RETURN_IF_ERROR(CheckKeys(rows, count));
+  EDO_RETURN_IF_ERROR(AppendKeys(rows, count));
+  for (uint64_t done = 0; done < count;) {
+    uint64_t granted = 0;
+    std::byte* codes = generation_->ReserveRows(count - done, &granted);
+    EDO_RETURN_IF_ERROR(encode(done, granted, codes));
+    EDO_RETURN_IF_ERROR(generation_->CommitRows(granted));
+    done += granted;
+  }
+  spent_ = false;
+  return Status::Ok();
+}
+
+Status TableWriterImpl::RefuseDuplicates(const std::vector<DuplicateRows>& duplicates) {
+  const DuplicateRows& d = duplicates.front();
+  EDO_ASSIGN_OR_RETURN(const std::string key, generation_->keys().ReadBackKey(d.second));
+  const std::string quoted = options_.key_kind == KeyKind::kText ? "'" + key + "'" : key;
+  std::string message = Place(d.second) + ": key " + quoted + " is there already, at " +
+                        Place(d.first);
+  if (duplicates.size() > 1) {
+    message += "; " + std::to_string(duplicates.size() - 1) + " more rows repeat a key";
+  }
+  return Status::BadInput(message);
+}
+
+// Rows to leave out: with kFirst all later ones of a key, with kLast all but the last.
+Status TableWriterImpl::DropDuplicates(const std::vector<DuplicateRows>& duplicates) {
+  std::map<uint64_t, uint64_t> last_of;  // first row of a key -> its last row
+  if (options_.on_duplicate == OnDuplicate::kLast) {
+    for (const DuplicateRows& d : duplicates) last_of[d.first] = d.second;  // sorted by second
+  }
+  std::vector<uint64_t> rows;
+  const auto drop = [&](uint64_t row, uint64_t kept) -> Status {
+    EDO_ASSIGN_OR_RETURN(std::string key, generation_->keys().ReadBackKey(row));
+    dropped_.push_back({positions_.Of(row), positions_.Of(kept), std::move(key)});
+    rows.push_back(row);
+    return Status::Ok();
+  };
+  for (const auto& [first, last] : last_of) EDO_RETURN_IF_ERROR(drop(first, last));
+  for (const DuplicateRows& d : duplicates) {
+    const uint64_t kept = last_of.empty() ? d.first : last_of[d.first];
+    if (d.second != kept) EDO_RETURN_IF_ERROR(drop(d.second, kept));
+  }
+  std::sort(rows.begin(), rows.end());
+  std::sort(dropped_.begin(), dropped_.end(),
+            [](const DroppedRow& a, const DroppedRow& b) { return a.position < b.position; });
+  EDO_ASSIGN_OR_RETURN(auto smaller, NewGeneration(store_, options_));
+  EDO_RETURN_IF_ERROR(CopyWithout(rows, smaller.get()));
+  generation_ = std::move(smaller);
+  std::vector<DuplicateRows> none;
+  EDO_RETURN_IF_ERROR(generation_->keys().Finish(&none));
+  if (none.empty()) return Status::Ok();
+  return Status::Corruption("table '" + name_ + "': keys repeat after duplicates were dropped");
+}
+
+Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
+                                    GenerationWriter* to) {
+  const uint64_t rows_a_chunk = generation_->layout().rows;
+  const uint64_t row_bytes = codec_->row_bytes();
+  auto dropped = dropped_rows.begin();
+  for (uint64_t c = 0; c < generation_->chunk_count(); ++c) {
+    EDO_ASSIGN_OR_RETURN(const std::string bytes, generation_->files().ReadBack(PageKind::kChunk, c));
+    EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, c));
+    for (uint64_t i = 0; i < page.count; ++i) {
+      if (dropped != dropped_rows.end() && *dropped == c * rows_a_chunk + i) {
+        ++dropped;
+        continue;
+      }
+      uint64_t granted = 0;
+      std::memcpy(to->ReserveRows(1, &granted), page.payload.data() + i * row_bytes, row_bytes);
+      EDO_RETURN_IF_ERROR(to->CommitRows(1));
+    }
+  }
+  EDO_RETURN_IF_ERROR(to->FlushChunk());
+  return CopyKeysWithout(dropped_rows, to);
+}
+
+Status TableWriterImpl::CopyKeysWithout(const std::vector<uint64_t>& dropped_rows,
+                                        GenerationWriter* to) {
+  const uint64_t keys_a_page = storage::KeysPerPage(options_.key_kind);
+  auto dropped = dropped_rows.begin();
+  std::vector<std::string_view> texts;
+  std::vector<int64_t> ints;
+  for (uint64_t p = 0; p < generation_->keys().key_pages(); ++p) {
+    EDO_ASSIGN_OR_RETURN(const std::string bytes, generation_->files().ReadBack(PageKind::kKeys, p));
+    EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, p));
+    const bool is_int = options_.key_kind == KeyKind::kInt64;
+    EDO_RETURN_IF_ERROR(is_int ? storage::ReadIntKeys(page, &ints)
+                               : storage::ReadTextKeys(page, &texts));
+    for (uint64_t i = 0; i < page.count; ++i) {
+      if (dropped != dropped_rows.end() && *dropped == p * keys_a_page + i) {
+        ++dropped;
+      } else if (is_int) {
+        EDO_RETURN_IF_ERROR(to->keys().Add(std::span(&ints[i], 1)));
+      } else {
+        EDO_RETURN_IF_ERROR(to->keys().Add(std::span(&texts[i], 1)));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status TableWriterImpl::CommitInner(TableInfo* info) {
+  EDO_RETURN_IF_ERROR(generation_->FlushChunk());
+  const bool has_keys = options_.key_kind != KeyKind::kDense;
+  if (has_keys) {
+    std::vector<DuplicateRows> duplicates;
+    EDO_RETURN_IF_ERROR(generation_->keys().Finish(&duplicates));
+    if (!duplicates.empty()) {
+      EDO_RETURN_IF_ERROR(options_.on_duplicate == OnDuplicate::kError
+                              ? RefuseDuplicates(duplicates)
+                              : DropDuplicates(duplicates));
+    }
+  }
+  storage::BulkWriter& files = generation_->files();
+  EDO_RETURN_IF_ERROR(files.Finish());
+  storage::TableRecord record;
+  TableInfo& t = record.info;
+  t.name = name_;
+  t.key_kind = options_.key_kind;
+  t.codec = options_.codec;
+  t.dim = options_.dim;
+  t.rows = generation_->rows();
+  t.generation = generation_->generation();
+  t.created_unix_s =
+      options_.reproducible
+          ? 0
+          : static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
+                                      std::chrono::system_clock::now().time_since_epoch())
+                                      .count());
+  t.row_bytes = codec_->row_bytes();
+  t.chunk_rows = generation_->layout().rows;
+  t.chunk_count = generation_->chunk_count();
+  t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
+  t.key_file_bytes = has_keys ? files.file_bytes(PageKind::kKeys) : 0;
+  t.metadata = options_.metadata;
+  record.chunk_bytes = generation_->layout().bytes;
+  record.key_pages = has_keys ? generation_->keys().key_pages() : 0;
+  record.keys_per_page = has_keys ? storage::KeysPerPage(options_.key_kind) : 0;
+  record.index_buckets = has_keys ? generation_->keys().index_buckets() : 0;
+  record.chunk_files = files.file_count(PageKind::kChunk);
+  record.key_files = has_keys ? files.file_count(PageKind::kKeys) : 0;
+  EDO_RETURN_IF_ERROR(store_->CommitTable(record, options_.replace, &files));
+  *info = std::move(record.info);
+  return Status::Ok();
+}
+
+Result<TableInfo> TableWriterImpl::Commit() {
+  if (spent_) return Status::InvalidArgument("the writer of table '" + name_ + "' is spent");
+  spent_ = true;
+  TableInfo info;
+  const Status s = CommitInner(&info);
+  generation_.reset();  // temporary files go, also after an error
+  if (!s.ok()) return s;
+  return info;
+}
+
+}  // namespace edo::engine

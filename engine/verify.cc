@@ -1,0 +1,227 @@
+#include "engine/verify.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "engine/lookup.h"
+#include "storage/codec.h"
+#include "storage/key_page.h"
+#include "storage/store_file.h"
+
+namespace edo::engine {
+namespace {
+
+using storage::PageKind;
+using storage::PageView;
+using storage::TableRecord;
+
+constexpr uint64_t kPagesAStep = 1024;
+constexpr size_t kMostDamages = 10000;  // listed; a disk full of zeros has millions
+
+// Sum over (bucket, fingerprint or hash, row) of every key, whatever their order: equal on both
+// sides when the index holds exactly the keys of the key pages.
+uint64_t EntryDigest(uint64_t bucket, uint64_t hash, uint64_t row) {
+  const auto mixed = [](uint64_t v) { return storage::HashKey(static_cast<int64_t>(v)); };
+  return mixed(mixed(mixed(bucket) ^ hash) ^ row);
+}
+
+class Verifier {
+ public:
+  Verifier(const StoreContext& context, const VerifyOptions& options)
+      : context_(context), options_(options) {}
+
+  Result<VerifyReport> Run(const std::vector<TableRecord>& tables) {
+    std::set<uint64_t> wanted;
+    for (const TableRecord& t : tables) wanted.insert(t.info.generation);
+    std::vector<storage::StoreFile> files;
+    for (storage::StoreFile& file : context_.rows->Files()) {
+      if (options_.table.empty() || (file.has_pages && wanted.contains(file.generation))) {
+        total_ += 2 * file.bytes;  // once as a file, once page by page
+        files.push_back(std::move(file));
+      }
+    }
+    EDO_RETURN_IF_ERROR(Files(files, tables));
+    for (const TableRecord& table : tables) {
+      EDO_RETURN_IF_ERROR(Chunks(table));
+      if (table.info.key_kind != KeyKind::kDense) EDO_RETURN_IF_ERROR(Keys(table));
+      ++report_.tables;
+      report_.keys += table.info.rows;
+    }
+    return std::move(report_);
+  }
+
+ private:
+  Status Step(uint64_t bytes) {
+    done_ += bytes;
+    if (options_.progress && !options_.progress({done_, total_, 0, "bytes"})) {
+      return Status::Cancelled("verify was cancelled");
+    }
+    return Status::Ok();
+  }
+
+  void Add(Damage damage) {
+    if (report_.damages.size() < kMostDamages) report_.damages.push_back(std::move(damage));
+  }
+
+  Status Files(const std::vector<storage::StoreFile>& files,
+               const std::vector<TableRecord>& tables) {
+    for (const storage::StoreFile& file : files) {
+      const Status s = context_.rows->VerifyFile(
+          file, [&](uint64_t bytes) { return Step(bytes).ok(); });
+      if (s.code() == StatusCode::kCancelled) return s;
+      ++report_.files;
+      report_.bytes += file.bytes;
+      if (s.ok()) continue;
+      Damage damage;
+      damage.file = file.path;
+      damage.part = file.has_pages ? "file" : "catalog";
+      damage.what = s.message();
+      for (const TableRecord& t : tables) {
+        if (file.has_pages && t.info.generation == file.generation) damage.table = t.info.name;
+      }
+      Add(std::move(damage));
+    }
+    return StoreFile();
+  }
+
+  // The file EDO may have been damaged after the store was opened.
+  Status StoreFile() {
+    if (context_.directory.empty() || !options_.table.empty()) return Status::Ok();
+    ++report_.files;
+    const Result<storage::StoreFileContent> content =
+        storage::ReadStoreFile(context_.directory);
+    if (!content.ok()) {
+      Damage damage;
+      damage.file = context_.directory + "/" + storage::kStoreFileName;
+      damage.part = "file";
+      damage.what = content.status().message();
+      Add(std::move(damage));
+    }
+    return Status::Ok();
+  }
+
+  // Reads pages [0, count) of a kind; good(number, page) may add what it finds wrong.
+  Status Pages(const TableRecord& table, PageKind kind, uint64_t count,
+               const std::function<Status(uint64_t, const PageView&)>& good) {
+    std::vector<uint64_t> numbers;
+    for (uint64_t begin = 0; begin < count; begin += kPagesAStep) {
+      numbers.resize(std::min(kPagesAStep, count - begin));
+      std::iota(numbers.begin(), numbers.end(), begin);
+      uint64_t bytes = 0;
+      context_.rows->ReadPages(kind, table.info.generation, numbers, std::nullopt,
+                               [&](size_t i, const Status& status, const PageView& page) {
+                                 Status s = AsDamage(status);
+                                 if (s.ok()) s = good(numbers[i], page);
+                                 bytes += page.payload.size();
+                                 if (!s.ok()) AddPage(table, kind, numbers[i], s);
+                               });
+      EDO_RETURN_IF_ERROR(Step(bytes));
+    }
+    return Status::Ok();
+  }
+
+  void AddPage(const TableRecord& table, PageKind kind, uint64_t number, const Status& s) {
+    Damage damage;
+    damage.table = table.info.name;
+    damage.part = storage::PageKindName(kind);
+    damage.number = number;
+    damage.what = s.message();
+    if (kind != PageKind::kIndex) {
+      const uint64_t rows_a_page =
+          kind == PageKind::kChunk ? table.info.chunk_rows : table.keys_per_page;
+      damage.first_row = number * rows_a_page;
+      damage.row_count = std::min(rows_a_page, table.info.rows - damage.first_row);
+    }
+    Add(std::move(damage));
+  }
+
+  Status Chunks(const TableRecord& table) {
+    report_.chunks += table.info.chunk_count;
+    return Pages(table, PageKind::kChunk, table.info.chunk_count,
+                 [&](uint64_t number, const PageView& page) {
+                   return CheckChunk(table, number, page);
+                 });
+  }
+
+  Status Keys(const TableRecord& table) {
+    const KeyKind kind = table.info.key_kind;
+    const uint64_t buckets = table.index_buckets;
+    const size_t before = report_.damages.size();
+    uint64_t from_keys = 0;
+    uint64_t keys_seen = 0;
+    std::vector<int64_t> ints;
+    std::vector<std::string_view> texts;
+    const auto add_key = [&](uint64_t hash, uint64_t row) {
+      const storage::IndexPlace place = storage::PlaceOf(hash, buckets);
+      from_keys += EntryDigest(place.bucket,
+                               kind == KeyKind::kInt64 ? hash : uint64_t{place.fingerprint}, row);
+      ++keys_seen;
+    };
+    report_.key_pages += table.key_pages + (table.info.rows > 0 ? buckets : 0);
+    EDO_RETURN_IF_ERROR(Pages(
+        table, PageKind::kKeys, table.key_pages,
+        [&](uint64_t number, const PageView& page) -> Status {
+          const uint64_t first = number * table.keys_per_page;
+          const uint64_t expected =
+              std::min<uint64_t>(table.keys_per_page, table.info.rows - first);
+          if (page.count != expected) {
+            return Status::Corruption("holds " + std::to_string(page.count) + " keys, expected " +
+                                      std::to_string(expected));
+          }
+          if (kind == KeyKind::kInt64) {
+            EDO_RETURN_IF_ERROR(storage::ReadIntKeys(page, &ints));
+            for (size_t i = 0; i < ints.size(); ++i) add_key(storage::HashKey(ints[i]), first + i);
+          } else {
+            EDO_RETURN_IF_ERROR(storage::ReadTextKeys(page, &texts));
+            for (size_t i = 0; i < texts.size(); ++i) {
+              add_key(storage::HashKey(texts[i]), first + i);
+            }
+          }
+          return Status::Ok();
+        }));
+
+    uint64_t from_index = 0;
+    uint64_t entries_seen = 0;
+    std::vector<storage::IndexEntry> entries;
+    EDO_RETURN_IF_ERROR(Pages(table, PageKind::kIndex, table.info.rows > 0 ? buckets : 0,
+                              [&](uint64_t number, const PageView& page) -> Status {
+                                EDO_RETURN_IF_ERROR(storage::ReadIndex(kind, page, &entries));
+                                for (const storage::IndexEntry& e : entries) {
+                                  from_index += EntryDigest(number, e.hash, e.row);
+                                  ++entries_seen;
+                                }
+                                return Status::Ok();
+                              }));
+    const bool all_readable = report_.damages.size() == before;
+    if (all_readable && (from_keys != from_index || keys_seen != entries_seen)) {
+      Damage damage;
+      damage.table = table.info.name;
+      damage.part = "key index";
+      damage.what = "the key index (" + std::to_string(entries_seen) +
+                    " entries) does not hold the keys of the key pages (" +
+                    std::to_string(keys_seen) + " keys)";
+      Add(std::move(damage));
+    }
+    return Status::Ok();
+  }
+
+  const StoreContext& context_;
+  const VerifyOptions& options_;
+  VerifyReport report_;
+  uint64_t done_ = 0;
+  uint64_t total_ = 0;
+};
+
+}  // namespace
+
+Result<VerifyReport> VerifyTables(const StoreContext& context,
+                                  const std::vector<TableRecord>& tables,
+                                  const VerifyOptions& options) {
+  return Verifier(context, options).Run(tables);
+}
+
+}  // namespace edo::engine

@@ -1,0 +1,218 @@
+#include "storage/catalog.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <functional>
+
+#include "storage/little_endian.h"
+
+namespace edo::storage {
+namespace {
+
+// ON DISK: never renumber. A tag with kMustUnderstand set ends the read of a build that does not
+// know it.
+constexpr uint16_t kMustUnderstand = 0x8000;
+enum Tag : uint16_t {
+  kCommits = 1,
+  kNextGeneration = 2,
+
+  kGeneration = 16 | kMustUnderstand,
+  kKeyKind = 17 | kMustUnderstand,
+  kCodec = 18 | kMustUnderstand,
+  kDim = 19 | kMustUnderstand,
+  kRows = 20 | kMustUnderstand,
+  kRowBytes = 21 | kMustUnderstand,
+  kChunkRows = 22 | kMustUnderstand,
+  kChunkBytes = 23,
+  kChunkCount = 24 | kMustUnderstand,
+  kKeyPages = 25 | kMustUnderstand,
+  kKeysPerPage = 26 | kMustUnderstand,
+  kIndexBuckets = 27 | kMustUnderstand,
+  kChunkFiles = 28,
+  kKeyFiles = 29,
+  kChunkFileBytes = 30,
+  kKeyFileBytes = 31,
+  kCreated = 32,
+  kMetadata = 33,  // repeated: u32 length of the name, name, value
+};
+
+void AddField(uint16_t tag, std::string_view bytes, std::string* out) {
+  AppendLE<uint16_t>(tag, out);
+  AppendLE<uint32_t>(static_cast<uint32_t>(bytes.size()), out);
+  out->append(bytes);
+}
+
+void AddNumber(uint16_t tag, uint64_t value, std::string* out) {
+  std::string bytes;
+  AppendLE<uint64_t>(value, &bytes);
+  AddField(tag, bytes, out);
+}
+
+std::string Sealed(std::string record) {
+  const uint64_t checksum = XXH3_64bits(record.data(), record.size());
+  AppendLE<uint64_t>(checksum, &record);
+  return record;
+}
+
+// Calls `field` for each field; it returns false for a tag or length it does not take.
+Status ForEachField(std::string_view bytes,
+                    const std::function<bool(uint16_t tag, std::string_view value)>& field) {
+  if (bytes.size() < 8) return Status::Corruption("record of " + std::to_string(bytes.size()) +
+                                                  " bytes is shorter than its checksum");
+  const std::string_view body = bytes.substr(0, bytes.size() - 8);
+  if (XXH3_64bits(body.data(), body.size()) != LoadLE<uint64_t>(bytes.data() + body.size())) {
+    return Status::Corruption("record does not match its checksum");
+  }
+  for (size_t at = 0; at < body.size();) {
+    if (body.size() - at < 6) return Status::Corruption("record ends inside a field");
+    const uint16_t tag = LoadLE<uint16_t>(body.data() + at);
+    const uint32_t length = LoadLE<uint32_t>(body.data() + at + 2);
+    at += 6;
+    if (body.size() - at < length) return Status::Corruption("record ends inside a field");
+    if (!field(tag, body.substr(at, length)) && (tag & kMustUnderstand)) {
+      return Status::Unsupported("record holds field " + std::to_string(tag & ~kMustUnderstand) +
+                                 ", which this build does not know; use a newer EDO");
+    }
+    at += length;
+  }
+  return Status::Ok();
+}
+
+bool TakeNumber(std::string_view value, uint64_t* out) {
+  if (value.size() != 8) return false;
+  *out = LoadLE<uint64_t>(value.data());
+  return true;
+}
+
+bool TakeNumber32(std::string_view value, uint32_t* out) {
+  uint64_t number = 0;
+  if (!TakeNumber(value, &number) || number > UINT32_MAX) return false;
+  *out = static_cast<uint32_t>(number);
+  return true;
+}
+
+bool TakeMetadata(std::string_view value, Metadata* metadata) {
+  if (value.size() < 4) return false;
+  const uint32_t length = LoadLE<uint32_t>(value.data());
+  if (value.size() - 4 < length) return false;
+  (*metadata)[std::string(value.substr(4, length))] = std::string(value.substr(4 + length));
+  return true;
+}
+
+bool TakeCodec(std::string_view value, CodecSpec* codec) {
+  Result<CodecSpec> spec = CodecSpec::Parse(value);
+  if (!spec.ok()) return false;
+  *codec = *spec;
+  return true;
+}
+
+bool TakeKeyKind(std::string_view value, KeyKind* kind) {
+  uint64_t number = 0;
+  if (!TakeNumber(value, &number) || number > 2) return false;
+  *kind = static_cast<KeyKind>(number);
+  return true;
+}
+
+bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
+  switch (tag) {
+    case kGeneration: return TakeNumber(value, &r->info.generation);
+    case kKeyKind: return TakeKeyKind(value, &r->info.key_kind);
+    case kCodec: return TakeCodec(value, &r->info.codec);
+    case kDim: return TakeNumber32(value, &r->info.dim);
+    case kRows: return TakeNumber(value, &r->info.rows);
+    case kRowBytes: return TakeNumber(value, &r->info.row_bytes);
+    case kChunkRows: return TakeNumber32(value, &r->info.chunk_rows);
+    case kChunkBytes: return TakeNumber32(value, &r->chunk_bytes);
+    case kChunkCount: return TakeNumber(value, &r->info.chunk_count);
+    case kKeyPages: return TakeNumber(value, &r->key_pages);
+    case kKeysPerPage: return TakeNumber32(value, &r->keys_per_page);
+    case kIndexBuckets: return TakeNumber(value, &r->index_buckets);
+    case kChunkFiles: return TakeNumber(value, &r->chunk_files);
+    case kKeyFiles: return TakeNumber(value, &r->key_files);
+    case kChunkFileBytes: return TakeNumber(value, &r->info.chunk_file_bytes);
+    case kKeyFileBytes: return TakeNumber(value, &r->info.key_file_bytes);
+    case kCreated: return TakeNumber(value, &r->info.created_unix_s);
+    case kMetadata: return TakeMetadata(value, &r->info.metadata);
+    default: return false;
+  }
+}
+
+// What the numbers of a record must satisfy before any of them sizes a buffer.
+Status CheckTableRecord(const TableRecord& r) {
+  const TableInfo& t = r.info;
+  const bool sizes_fit =
+      t.dim >= 1 && t.dim <= kMaxDim && t.rows <= kMaxRows && t.generation >= 1 &&
+      t.generation <= kMaxGenerations && t.row_bytes == t.codec.RowBytes(t.dim) &&
+      t.chunk_rows >= 1 && t.chunk_count == (t.rows + t.chunk_rows - 1) / t.chunk_rows;
+  const bool keys_fit =
+      t.key_kind == KeyKind::kDense ||
+      (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
+       r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
+  if (sizes_fit && keys_fit) return Status::Ok();
+  return Status::Corruption("record's numbers contradict each other (rows " +
+                            std::to_string(t.rows) + ", dim " + std::to_string(t.dim) +
+                            ", chunks " + std::to_string(t.chunk_count) + ")");
+}
+
+}  // namespace
+
+std::string EncodeStoreRecord(const StoreRecord& record) {
+  std::string out;
+  AddNumber(kCommits, record.commits, &out);
+  AddNumber(kNextGeneration, record.next_generation, &out);
+  return Sealed(std::move(out));
+}
+
+Result<StoreRecord> DecodeStoreRecord(std::string_view bytes) {
+  StoreRecord record;
+  const Status s = ForEachField(bytes, [&](uint16_t tag, std::string_view value) {
+    switch (tag) {
+      case kCommits: return TakeNumber(value, &record.commits);
+      case kNextGeneration: return TakeNumber(value, &record.next_generation);
+      default: return false;
+    }
+  });
+  if (!s.ok()) return s.WithContext("catalog record of the store");
+  return record;
+}
+
+std::string EncodeTableRecord(const TableRecord& r) {
+  std::string out;
+  AddNumber(kGeneration, r.info.generation, &out);
+  AddNumber(kKeyKind, static_cast<uint64_t>(r.info.key_kind), &out);
+  AddField(kCodec, r.info.codec.ToString(), &out);
+  AddNumber(kDim, r.info.dim, &out);
+  AddNumber(kRows, r.info.rows, &out);
+  AddNumber(kRowBytes, r.info.row_bytes, &out);
+  AddNumber(kChunkRows, r.info.chunk_rows, &out);
+  AddNumber(kChunkBytes, r.chunk_bytes, &out);
+  AddNumber(kChunkCount, r.info.chunk_count, &out);
+  AddNumber(kKeyPages, r.key_pages, &out);
+  AddNumber(kKeysPerPage, r.keys_per_page, &out);
+  AddNumber(kIndexBuckets, r.index_buckets, &out);
+  AddNumber(kChunkFiles, r.chunk_files, &out);
+  AddNumber(kKeyFiles, r.key_files, &out);
+  AddNumber(kChunkFileBytes, r.info.chunk_file_bytes, &out);
+  AddNumber(kKeyFileBytes, r.info.key_file_bytes, &out);
+  AddNumber(kCreated, r.info.created_unix_s, &out);
+  for (const auto& [name, value] : r.info.metadata) {
+    std::string pair;
+    AppendLE<uint32_t>(static_cast<uint32_t>(name.size()), &pair);
+    AddField(kMetadata, pair + name + value, &out);
+  }
+  return Sealed(std::move(out));
+}
+
+Result<TableRecord> DecodeTableRecord(std::string_view name, std::string_view bytes) {
+  TableRecord record;
+  record.info.name = name;
+  Status s = ForEachField(bytes, [&](uint16_t tag, std::string_view value) {
+    return TakeTableField(tag, value, &record);
+  });
+  if (s.ok()) s = CheckTableRecord(record);
+  if (!s.ok()) return s.WithContext("catalog record of table '" + std::string(name) + "'");
+  return record;
+}
+
+}  // namespace edo::storage

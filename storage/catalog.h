@@ -1,0 +1,39 @@
+// The catalog's records as bytes: a list of tagged fields and a checksum (docs/format.md,
+// "Catalog"). A reader skips tags it does not know, unless their top bit says that it must not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "edo/status.h"
+#include "edo/table.h"
+
+namespace edo::storage {
+
+inline constexpr char kStoreRecordName[] = "store";
+inline constexpr char kTableRecordPrefix[] = "table/";  // + table name
+
+struct StoreRecord {
+  uint64_t commits = 0;          // see store_file.h
+  uint64_t next_generation = 1;
+};
+
+// Everything that is known of a table. TableInfo is what callers see of it.
+struct TableRecord {
+  TableInfo info;
+  uint32_t chunk_bytes = 0;      // of a full chunk on disk
+  uint64_t key_pages = 0;
+  uint32_t keys_per_page = 0;
+  uint64_t index_buckets = 0;
+  uint64_t chunk_files = 0;      // SST files; an open counts them
+  uint64_t key_files = 0;
+};
+
+std::string EncodeStoreRecord(const StoreRecord& record);
+Result<StoreRecord> DecodeStoreRecord(std::string_view bytes);
+std::string EncodeTableRecord(const TableRecord& record);
+// `name` is the table's; it stands in the record's key.
+Result<TableRecord> DecodeTableRecord(std::string_view name, std::string_view bytes);
+
+}  // namespace edo::storage

@@ -1,0 +1,52 @@
+#include "storage/page.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "storage/little_endian.h"
+
+namespace edo::storage {
+namespace {
+
+// Low 32 bits of XXH3-64 over everything behind the checksum itself.
+uint32_t Checksum(std::string_view page) {
+  return static_cast<uint32_t>(XXH3_64bits(page.data() + 4, page.size() - 4));
+}
+
+}  // namespace
+
+std::string_view PageKindName(PageKind kind) {
+  switch (kind) {
+    case PageKind::kChunk: return "chunk";
+    case PageKind::kKeys: return "key page";
+    case PageKind::kIndex: return "key index";
+  }
+  return "page";
+}
+
+void SealPage(uint64_t number, uint32_t count, std::string* page) {
+  StoreLE<uint32_t>(count, page->data() + 4);
+  StoreLE<uint64_t>(number, page->data() + 8);
+  StoreLE<uint32_t>(Checksum(*page), page->data());
+}
+
+Result<PageView> OpenPage(std::string_view page, uint64_t number) {
+  if (page.size() < kPageHeaderBytes) {
+    return Status::Corruption("page of " + std::to_string(page.size()) +
+                              " bytes is shorter than its header of 16");
+  }
+  const uint32_t stored = LoadLE<uint32_t>(page.data());
+  const uint32_t computed = Checksum(page);
+  if (stored != computed) {
+    return Status::Corruption("checksum stored " + std::to_string(stored) + ", computed " +
+                              std::to_string(computed));
+  }
+  const uint64_t found = LoadLE<uint64_t>(page.data() + 8);
+  if (found != number) {
+    return Status::Corruption("page number found " + std::to_string(found) + ", expected " +
+                              std::to_string(number));
+  }
+  return PageView{LoadLE<uint32_t>(page.data() + 4), page.substr(kPageHeaderBytes)};
+}
+
+}  // namespace edo::storage

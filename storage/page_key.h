@@ -1,0 +1,41 @@
+// Keys of pages in RocksDB: 8 bytes, big-endian, generation << 40 | number, so that the pages of a
+// generation stand together and in order. Chunks live in column family "chunks"; key pages and the
+// key index share column family "keys", the index behind the pages (bit 39 of the number).
+// docs/format.md, "Column families".
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "storage/page.h"
+
+namespace edo::storage {
+
+inline constexpr int kPageNumberBits = 40;
+inline constexpr uint64_t kIndexBit = uint64_t{1} << 39;
+inline constexpr uint64_t kMaxPageNumber = kIndexBit - 1;
+
+using PageKeyBytes = std::array<char, 8>;
+
+inline uint64_t PageId(PageKind kind, uint64_t generation, uint64_t number) {
+  return generation << kPageNumberBits | (kind == PageKind::kIndex ? kIndexBit : 0) | number;
+}
+inline PageKeyBytes EncodePageId(uint64_t id) {
+  const uint64_t big_endian = __builtin_bswap64(id);
+  return std::bit_cast<PageKeyBytes>(big_endian);
+}
+inline PageKeyBytes EncodePageKey(PageKind kind, uint64_t generation, uint64_t number) {
+  return EncodePageId(PageId(kind, generation, number));
+}
+inline uint64_t DecodePageId(std::string_view key) {
+  uint64_t big_endian = 0;
+  if (key.size() == 8) std::memcpy(&big_endian, key.data(), 8);
+  return __builtin_bswap64(big_endian);
+}
+inline uint64_t GenerationOf(uint64_t page_id) { return page_id >> kPageNumberBits; }
+inline uint64_t NumberOf(uint64_t page_id) { return page_id & (kIndexBit - 1); }
+
+}  // namespace edo::storage

@@ -1,0 +1,515 @@
+#include "storage/rocksdb_row_store.h"
+
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "storage/page_key.h"
+#include "storage/rocksdb_bulk_writer.h"
+#include "storage/rocksdb_checksum.h"
+#include "storage/rocksdb_file_system.h"
+#include "storage/rocksdb_options.h"
+#include "storage/rocksdb_status.h"
+
+namespace edo::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+// RocksDB splits a MultiGet into groups of 32 keys and waits for each; beyond a few hundred pinned
+// blocks a call, page faults of fresh heap cost more than the reads.
+constexpr size_t kKeysACall = 128;
+constexpr size_t kScanReadahead = 2 << 20;
+
+std::string FilePath(const std::string& directory, const rocksdb::LiveFileMetaData& file) {
+  return directory + "/" + file.relative_filename;
+}
+
+// The process that holds the lock file, 0 when none does or that cannot be known. Read from
+// /proc/locks: to open and close the file here would drop a lock that this process itself holds.
+pid_t LockHolder(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return 0;
+  std::ifstream locks("/proc/locks");
+  std::string line;
+  while (std::getline(locks, line)) {
+    // "1: POSIX  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"
+    std::istringstream fields(line);
+    std::string number, type, mode, access, inode;
+    pid_t pid = 0;
+    if (!(fields >> number >> type >> mode >> access >> pid >> inode)) continue;
+    if (type == "POSIX" && access == "WRITE" &&
+        inode.ends_with(":" + std::to_string(info.st_ino))) {
+      return pid;
+    }
+  }
+  return 0;
+}
+
+Status OpenError(const std::string& directory, const rocksdb::Status& s) {
+  const std::string text = s.ToString();
+  const std::string lock_file = directory + "/LOCK";
+  if (text.find("current process") != std::string::npos) {
+    return Status::Busy("store '" + directory + "' is already open for writing in this process (" +
+                        lock_file + ")");
+  }
+  if (text.find("lock") != std::string::npos && text.find("LOCK") != std::string::npos) {
+    const pid_t holder = LockHolder(lock_file);
+    return Status::Busy(
+        "store '" + directory + "' is open for writing in another process" +
+        (holder > 0 ? " (process " + std::to_string(holder) + ")" : std::string()) +
+        "; it holds the lock file " + lock_file + ". Reading beside it works.");
+  }
+  Status status = FromRocksdb(s, "store '" + directory + "' cannot be opened");
+  // Some messages of the database name no file; these are the ones an open reads.
+  if (text.find(directory) == std::string::npos) {
+    status = Status(status.code(), std::string(status.message()) + " (in " + directory +
+                                       "/CURRENT, the MANIFEST it names, or a .log file)");
+  }
+  return status;
+}
+
+// The database itself takes the lock when it opens; this only says early that it would fail.
+Status CheckNotLocked(const std::string& directory) {
+  const pid_t holder = LockHolder(directory + "/LOCK");
+  if (holder <= 0) return Status::Ok();
+  return OpenError(directory, rocksdb::Status::IOError(
+                                  holder == ::getpid() ? "While lock file: LOCK: current process"
+                                                       : "While lock file: LOCK"));
+}
+
+// Each file of a read-only store stays open. Most machines allow 1024 by default and far more on
+// request.
+void RaiseFileLimit(size_t files) {
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = files + 256;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted * 2);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+size_t CountSstFiles(const std::string& directory) {
+  size_t count = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    count += it->path().extension() == ".sst";
+  }
+  return count;
+}
+
+void RemoveBulkDirectories(const std::string& directory) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(kBulkDirectoryPrefix)) {
+      found.push_back(it->path());
+    }
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
+class RocksdbRowStore : public RowStore {
+ public:
+  RocksdbRowStore(std::string directory, std::shared_ptr<RingFileSystem> file_system,
+                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning)
+      : directory_(std::move(directory)),
+        file_system_(std::move(file_system)),
+        env_(std::move(env)),
+        tuning_(std::move(tuning)) {}
+
+  ~RocksdbRowStore() override {
+    if (!db_) return;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    }
+    db_->Close().PermitUncheckedError();
+  }
+
+  Status Open(bool create);
+
+  void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
+                 const Deadline& deadline, const PageFunction& fn) const override;
+  std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
+                                        uint64_t last) const override;
+  Result<std::vector<CatalogEntry>> ReadCatalog() const override;
+  Status WriteCatalog(std::span<const CatalogEntry> puts,
+                      std::span<const std::string> deletes) override;
+  Result<std::unique_ptr<BulkWriter>> NewBulkWriter(uint64_t generation) override;
+  Status Ingest(BulkWriter* writer) override;
+  Status DropGeneration(uint64_t generation) override;
+  std::optional<uint64_t> FreeBytes() const override;
+  std::vector<StoreFile> Files() const override;
+  Status VerifyFile(const StoreFile& file,
+                    const std::function<bool(uint64_t)>& progress) const override;
+  void AddStats(Stats* stats) const override;
+
+ private:
+  class Cursor;
+  rocksdb::ColumnFamilyHandle* family(PageKind kind) const {
+    return handles_[kind == PageKind::kChunk ? 1 : 2];
+  }
+  std::vector<rocksdb::ColumnFamilyDescriptor> Families() const {
+    return {{rocksdb::kDefaultColumnFamilyName, CatalogFamilyOptions()},
+            {kChunksFamily, ChunksFamilyOptions()},
+            {kKeysFamily, KeysFamilyOptions(tuning_.key_cache_bytes)}};
+  }
+  // Turns what the database gave for a page into what `fn` is promised.
+  Status ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s, std::string_view bytes,
+                   PageView* view) const;
+  std::string PathOfPage(PageKind kind, uint64_t id) const;
+
+  const std::string directory_;
+  const std::shared_ptr<RingFileSystem> file_system_;
+  const std::unique_ptr<rocksdb::Env> env_;
+  const RocksdbTuning tuning_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // catalog, chunks, keys
+};
+
+Status RocksdbRowStore::Open(bool create) {
+  rocksdb::DBOptions options = DatabaseOptions(tuning_);
+  options.create_if_missing = create;
+  options.create_missing_column_families = create;
+  options.error_if_exists = create;
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status s =
+      tuning_.read_only
+          ? rocksdb::DB::OpenForReadOnly(options, directory_, Families(), &handles_, &db)
+          : rocksdb::DB::Open(options, directory_, Families(), &handles_, &db);
+  if (!s.ok()) return OpenError(directory_, s);
+  db_.reset(db);
+  return Status::Ok();
+}
+
+std::string RocksdbRowStore::PathOfPage(PageKind kind, uint64_t id) const {
+  const PageKeyBytes key = EncodePageId(id);
+  const std::string_view wanted(key.data(), key.size());
+  std::vector<rocksdb::LiveFileMetaData> files;
+  db_->GetLiveFilesMetaData(&files);
+  for (const auto& file : files) {
+    if (file.column_family_name == family(kind)->GetName() && file.smallestkey <= wanted &&
+        wanted <= file.largestkey) {
+      return FilePath(directory_, file);
+    }
+  }
+  return {};
+}
+
+Status RocksdbRowStore::ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s,
+                                  std::string_view bytes, PageView* view) const {
+  if (s.IsNotFound()) return Status::NotFound("not in the store");
+  if (!s.ok()) return FromRocksdb(s, "");
+  Result<PageView> page = OpenPage(bytes, NumberOf(id));
+  if (!page.ok()) return page.status().WithContext(PathOfPage(kind, id));
+  *view = *page;
+  return Status::Ok();
+}
+
+void RocksdbRowStore::ReadPages(PageKind kind, uint64_t generation,
+                                std::span<const uint64_t> numbers, const Deadline& deadline,
+                                const PageFunction& fn) const {
+  std::array<PageKeyBytes, kKeysACall> keys;
+  std::array<rocksdb::Slice, kKeysACall> slices;
+  std::array<rocksdb::PinnableSlice, kKeysACall> values;
+  std::array<rocksdb::Status, kKeysACall> statuses;
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  for (size_t begin = 0; begin < numbers.size(); begin += kKeysACall) {
+    const size_t count = std::min(kKeysACall, numbers.size() - begin);
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) {
+      const Status late = Status::DeadlineExceeded("the deadline passed before it was read");
+      for (size_t i = begin; i < numbers.size(); ++i) fn(i, late, PageView());
+      return;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      keys[i] = EncodePageKey(kind, generation, numbers[begin + i]);
+      slices[i] = rocksdb::Slice(keys[i].data(), keys[i].size());
+    }
+    db_->MultiGet(options, family(kind), count, slices.data(), values.data(), statuses.data(),
+                  /*sorted_input=*/true);
+    for (size_t i = 0; i < count; ++i) {
+      PageView view;
+      const Status status =
+          ProvePage(kind, PageId(kind, generation, numbers[begin + i]), statuses[i],
+                    {values[i].data(), values[i].size()}, &view);
+      fn(begin + i, status, view);
+      values[i].Reset();
+    }
+  }
+}
+
+// Walks pages by RocksDB's iterator, which reads ahead in large pieces.
+class RocksdbRowStore::Cursor : public PageCursor {
+ public:
+  Cursor(const RocksdbRowStore* store, PageKind kind, uint64_t generation, uint64_t first,
+         uint64_t last)
+      : store_(store),
+        kind_(kind),
+        generation_(generation),
+        next_(first),
+        last_(last),
+        end_key_(EncodePageId(PageId(kind, generation, last))),
+        upper_bound_(end_key_.data(), end_key_.size()) {
+    rocksdb::ReadOptions options;
+    options.readahead_size = kScanReadahead;
+    options.fill_cache = false;
+    options.verify_checksums = true;
+    options.iterate_upper_bound = &upper_bound_;
+    it_.reset(store->db_->NewIterator(options, store->family(kind)));
+  }
+
+  Result<bool> Next(uint64_t* number, PageView* page) override {
+    if (next_ >= last_) return false;
+    if (!started_) {
+      const PageKeyBytes key = EncodePageKey(kind_, generation_, next_);
+      it_->Seek(rocksdb::Slice(key.data(), key.size()));
+      started_ = true;
+    } else {
+      it_->Next();
+    }
+    const std::string name = std::string(PageKindName(kind_)) + " " + std::to_string(next_);
+    const uint64_t id = PageId(kind_, generation_, next_);
+    if (!it_->Valid() || DecodePageId({it_->key().data(), it_->key().size()}) != id) {
+      next_ = last_;
+      if (!it_->status().ok()) return FromRocksdb(it_->status(), name);
+      return Status::Corruption(name + ": not in the store");
+    }
+    const Status s = store_->ProvePage(kind_, id, rocksdb::Status::OK(),
+                                       {it_->value().data(), it_->value().size()}, page);
+    if (!s.ok()) {
+      next_ = last_;
+      return s.WithContext(name);
+    }
+    *number = next_++;
+    return true;
+  }
+
+ private:
+  const RocksdbRowStore* const store_;
+  const PageKind kind_;
+  const uint64_t generation_;
+  uint64_t next_;
+  const uint64_t last_;
+  const PageKeyBytes end_key_;
+  const rocksdb::Slice upper_bound_;
+  std::unique_ptr<rocksdb::Iterator> it_;
+  bool started_ = false;
+};
+
+std::unique_ptr<PageCursor> RocksdbRowStore::ScanPages(PageKind kind, uint64_t generation,
+                                                       uint64_t first, uint64_t last) const {
+  return std::make_unique<Cursor>(this, kind, generation, first, last);
+}
+
+Result<std::vector<CatalogEntry>> RocksdbRowStore::ReadCatalog() const {
+  std::vector<CatalogEntry> entries;
+  const std::unique_ptr<rocksdb::Iterator> it(
+      db_->NewIterator(rocksdb::ReadOptions(), handles_[0]));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    entries.push_back({it->key().ToString(), it->value().ToString()});
+  }
+  EDO_RETURN_IF_ERROR(FromRocksdb(it->status(), "catalog of store '" + directory_ + "'"));
+  return entries;
+}
+
+Status RocksdbRowStore::WriteCatalog(std::span<const CatalogEntry> puts,
+                                     std::span<const std::string> deletes) {
+  rocksdb::WriteBatch batch;
+  for (const std::string& name : deletes) {
+    EDO_RETURN_IF_ERROR(FromRocksdb(batch.Delete(handles_[0], name), "catalog"));
+  }
+  for (const CatalogEntry& entry : puts) {
+    EDO_RETURN_IF_ERROR(FromRocksdb(batch.Put(handles_[0], entry.name, entry.record), "catalog"));
+  }
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  EDO_RETURN_IF_ERROR(FromRocksdb(db_->Write(options, &batch),
+                                  "cannot write the catalog of store '" + directory_ + "'"));
+  // The record is durable now. Moved out of the log, it also gets a file checksum; should this
+  // fail, the log still has it.
+  db_->Flush(rocksdb::FlushOptions(), handles_[0]).PermitUncheckedError();
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<BulkWriter>> RocksdbRowStore::NewBulkWriter(uint64_t generation) {
+  const rocksdb::DBOptions database = DatabaseOptions(tuning_);
+  auto writer = RocksdbBulkWriter::Make(
+      directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation, file_system_,
+      rocksdb::Options(database, ChunksFamilyOptions()),
+      rocksdb::Options(database, KeysFamilyOptions(0)));
+  if (!writer.ok()) return writer.status();
+  return std::unique_ptr<BulkWriter>(std::move(*writer));
+}
+
+Status RocksdbRowStore::Ingest(BulkWriter* writer) {
+  auto* files = static_cast<RocksdbBulkWriter*>(writer);
+  std::vector<rocksdb::IngestExternalFileArg> arguments;
+  const auto add = [&](PageKind kind, const std::vector<RocksdbBulkWriter::FileInfo>& infos) {
+    if (infos.empty()) return;
+    rocksdb::IngestExternalFileArg argument;
+    argument.column_family = family(kind);
+    argument.options.move_files = true;
+    argument.options.write_global_seqno = false;   // the file's checksum stays true
+    argument.options.verify_file_checksum = false;  // it was computed while writing
+    for (const auto& info : infos) {
+      argument.external_files.push_back(info.path);
+      argument.files_checksums.push_back(info.checksum);
+      argument.files_checksum_func_names.push_back(kFileChecksumName);
+    }
+    arguments.push_back(std::move(argument));
+  };
+  add(PageKind::kChunk, files->chunk_files());
+  add(PageKind::kKeys, files->key_files());
+  if (arguments.empty()) return Status::Ok();
+  return FromRocksdb(db_->IngestExternalFiles(arguments),
+                     "cannot take the new files into store '" + directory_ + "'");
+}
+
+Status RocksdbRowStore::DropGeneration(uint64_t generation) {
+  const PageKeyBytes first = EncodePageId(generation << kPageNumberBits);
+  const PageKeyBytes last = EncodePageId(((generation + 1) << kPageNumberBits) - 1);
+  const rocksdb::Slice begin(first.data(), first.size());
+  const rocksdb::Slice end(last.data(), last.size());
+  for (const PageKind kind : {PageKind::kChunk, PageKind::kKeys}) {
+    EDO_RETURN_IF_ERROR(FromRocksdb(
+        rocksdb::DeleteFilesInRange(db_.get(), family(kind), &begin, &end, /*include_end=*/true),
+        "cannot drop generation " + std::to_string(generation)));
+  }
+  return Status::Ok();
+}
+
+std::optional<uint64_t> RocksdbRowStore::FreeBytes() const {
+  struct statvfs info;
+  if (::statvfs(directory_.c_str(), &info) != 0) return std::nullopt;
+  return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+std::vector<StoreFile> RocksdbRowStore::Files() const {
+  std::vector<rocksdb::LiveFileMetaData> live;
+  db_->GetLiveFilesMetaData(&live);
+  std::vector<StoreFile> files;
+  files.reserve(live.size());
+  for (const auto& file : live) {
+    StoreFile entry;
+    entry.path = FilePath(directory_, file);
+    entry.bytes = file.size;
+    entry.has_pages = file.column_family_name != rocksdb::kDefaultColumnFamilyName;
+    entry.kind = file.column_family_name == kKeysFamily ? PageKind::kKeys : PageKind::kChunk;
+    entry.generation = entry.has_pages ? GenerationOf(DecodePageId(file.smallestkey)) : 0;
+    if (file.file_checksum_func_name == kFileChecksumName) entry.checksum = file.file_checksum;
+    files.push_back(std::move(entry));
+  }
+  std::sort(files.begin(), files.end(),
+            [](const StoreFile& a, const StoreFile& b) { return a.path < b.path; });
+  return files;
+}
+
+Status RocksdbRowStore::VerifyFile(const StoreFile& file,
+                                   const std::function<bool(uint64_t)>& progress) const {
+  std::unique_ptr<rocksdb::SequentialFile> in;
+  EDO_RETURN_IF_ERROR(
+      FromRocksdb(env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions()), file.path));
+  const auto checksum =
+      NewFileChecksumFactory()->CreateFileChecksumGenerator(rocksdb::FileChecksumGenContext());
+  std::vector<char> buffer(1 << 20);
+  uint64_t bytes = 0;
+  for (;;) {
+    rocksdb::Slice got;
+    EDO_RETURN_IF_ERROR(FromRocksdb(in->Read(buffer.size(), &got, buffer.data()), file.path));
+    if (got.empty()) break;
+    checksum->Update(got.data(), got.size());
+    bytes += got.size();
+    if (!progress(got.size())) return Status::Cancelled("verify was cancelled");
+  }
+  checksum->Finalize();
+  if (bytes != file.bytes) {
+    return Status::Corruption(file.path + ": " + std::to_string(bytes) + " bytes, expected " +
+                              std::to_string(file.bytes));
+  }
+  if (!file.checksum.empty() && checksum->GetChecksum() != file.checksum) {
+    return Status::Corruption(file.path + ": the checksum of the whole file does not match the one "
+                                          "recorded when it was written");
+  }
+  return Status::Ok();
+}
+
+void RocksdbRowStore::AddStats(Stats* stats) const {
+  const ReadPath& path = file_system_->read_path();
+  stats->device_reads += path.device_reads.load(std::memory_order_relaxed);
+  stats->device_bytes += path.device_bytes.load(std::memory_order_relaxed);
+  stats->uring_batches += path.uring_batches.load(std::memory_order_relaxed);
+  stats->read_path = file_system_->uring_available() ? "io_uring" : "pread";
+  if (tuning_.direct_reads && !path.direct_refused) stats->read_path += ", O_DIRECT";
+  stats->read_path_note = path.note_text();
+}
+
+Result<std::unique_ptr<RowStore>> OpenOnce(const std::string& directory,
+                                           const RocksdbRowStoreOptions& options, bool read_only,
+                                           bool hold_files) {
+  auto base = options.base_file_system ? options.base_file_system : rocksdb::FileSystem::Default();
+  auto file_system = std::make_shared<RingFileSystem>(base, options.io_uring);
+  RocksdbTuning tuning;
+  tuning.read_only = read_only;
+  tuning.hold_files = hold_files;
+  tuning.direct_reads = options.direct_reads;
+  tuning.key_cache_bytes = options.key_cache_bytes;
+  tuning.log = options.log;
+  auto env = rocksdb::NewCompositeEnv(file_system);
+  tuning.env = env.get();
+  if (read_only && hold_files) RaiseFileLimit(CountSstFiles(directory));
+  auto store = std::make_unique<RocksdbRowStore>(directory, std::move(file_system), std::move(env),
+                                                 std::move(tuning));
+  EDO_RETURN_IF_ERROR(store->Open(options.create));
+  if (options.check && !options.create) EDO_RETURN_IF_ERROR(options.check(*store));
+  return std::unique_ptr<RowStore>(std::move(store));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowStore>> OpenRocksdbRowStore(const std::string& directory,
+                                                      const RocksdbRowStoreOptions& options) {
+  if (options.read_only) {
+    // Beside a live writer the files of one moment can be gone a moment later; then look again.
+    Result<std::unique_ptr<RowStore>> store = Status::IoError("not tried");
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
+      store = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/true);
+      if (store.ok()) break;
+    }
+    return store;
+  }
+  if (!options.create) {
+    // A writable open deletes what the MANIFEST does not name. Look at it without that power first.
+    EDO_RETURN_IF_ERROR(CheckNotLocked(directory));
+    auto preview = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/false);
+    if (!preview.ok()) return preview.status();
+  }
+  auto store = OpenOnce(directory, options, /*read_only=*/false, /*hold_files=*/false);
+  if (store.ok()) RemoveBulkDirectories(directory);
+  return store;
+}
+
+Status DestroyRocksdbRowStore(const std::string& directory) {
+  EDO_RETURN_IF_ERROR(CheckNotLocked(directory));
+  RemoveBulkDirectories(directory);
+  return FromRocksdb(rocksdb::DestroyDB(directory, rocksdb::Options()),
+                     "cannot remove store '" + directory + "'");
+}
+
+}  // namespace edo::storage
