@@ -48,6 +48,10 @@ void SplitLiterals(std::vector<std::string>* args, Verb* verb) {
   args->erase(mark, args->end());
 }
 
+bool IsGlobalFlag(const std::string& arg) {
+  return arg == "-h" || arg == "--help" || arg == "--version";
+}
+
 // CLI11's sentence without its line breaks.
 std::string OneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -61,8 +65,11 @@ int Parse(CLI::App* app, const std::vector<std::unique_ptr<Verb>>& verbs,
   console->json = std::find(args.begin(), args.end(), "--json") != args.end();
   SplitLiterals(&args, verb);
   if (args.empty()) return console->Usage("no verb was given", "");
-  if (verb == nullptr && !args[0].starts_with("-")) {
-    return console->Usage("'" + args[0] + "' is not a verb of edo", "");
+  if (verb == nullptr && !IsGlobalFlag(args[0])) {
+    const char* const what = args[0].starts_with("-") ? "' is not an option of edo; options of a verb "
+                                                        "go after it"
+                                                      : "' is not a verb of edo";
+    return console->Usage("'" + args[0] + what, "");
   }
   try {
     std::reverse(args.begin(), args.end());  // as CLI11 takes a vector

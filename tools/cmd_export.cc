@@ -48,7 +48,7 @@ class ExportVerb final : public Verb {
     const auto report = DoExport(console);
     if (!report.ok()) return console->Fail(Explained(report.status()));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    console->Note(HumanCount(report->rows) + " rows, " + HumanBytes(report->bytes) + " as " +
+    console->Note(CountOf(report->rows, "row") + ", " + HumanBytes(report->bytes) + " as " +
                   report->format + " to " + JoinWords(report->files, ", ") + " in " +
                   HumanSeconds(seconds.count()));
     if (json) ReportJson(console, *report, seconds.count());

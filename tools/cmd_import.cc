@@ -185,15 +185,15 @@ void ImportVerb::Report(Console* console, const ImportReport& report, const Impo
                 HumanBytes(report.input_bytes) + " in the file -> " +
                 HumanBytes(table.chunk_file_bytes) + " rows + " + HumanBytes(table.key_file_bytes) +
                 " keys");
-  const auto count = [&](uint64_t n, const char* text) {
-    if (n != 0) console->Note(HumanCount(n) + text);
+  const auto count = [&](uint64_t n, const char* noun, const char* what) {
+    if (n != 0) console->Note(CountOf(n, noun) + " " + what);
   };
-  count(report.rows_skipped, " rows skipped");
-  count(report.rows_duplicate, " duplicate rows dropped");
-  count(report.values_changed, " values changed to 0");
-  count(report.values_non_finite, " values are inf or nan, kept");
-  count(report.keys_changed, " keys changed");
-  count(report.rows_zero, " rows are all zeros");
+  count(report.rows_skipped, "row", "skipped");
+  count(report.rows_duplicate, "duplicate row", "dropped");
+  count(report.values_changed, "value", "changed to 0");
+  count(report.values_non_finite, "inf or nan value", "kept");
+  count(report.keys_changed, "key", "changed");
+  count(report.rows_zero, "row", "of zeros only");
   notes.Print(*console);
   for (const std::string& warning : report.warnings) console->Warn(warning);
 }

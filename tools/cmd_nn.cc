@@ -53,7 +53,7 @@ class NnVerb final : public Verb {
                       {{"cosine", Metric::kCosine}, {"dot", Metric::kDot}, {"l2", Metric::kL2}},
                       "Cosine and dot product: more is nearer; l2 distance: less is nearer");
     app->footer("Example:\n  edo nn --store vectors.edo --table glove river -k 5\n"
-                "Prints key, TAB, score, nearest first, without KEY itself. Reads the whole table.");
+                "Prints key, TAB, score, nearest first, without KEY itself. Reads every row.");
   }
 
   int Run(Console* console) override {

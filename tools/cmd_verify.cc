@@ -28,14 +28,12 @@ class VerifyVerb final : public Verb {
       for (const Damage& damage : report->damages) PrintDamage(console, damage);
     }
     if (report->damages.empty()) {
-      console->Note(scope + " is whole: " + HumanCount(report->tables) + " tables, " +
-                    HumanCount(report->chunks) + " chunks, " + HumanCount(report->keys) +
-                    " keys, " + HumanBytes(report->bytes) + " in " + HumanCount(report->files) +
-                    " files");
+      console->Note(scope + " is whole: " + CountOf(report->tables, "table") + ", " +
+                    CountOf(report->chunks, "chunk") + ", " + CountOf(report->keys, "key") +
+                    ", " + HumanBytes(report->bytes) + " in " + CountOf(report->files, "file"));
       return kExitOk;
     }
-    console->Problem(scope + ": damage in " + std::to_string(report->damages.size()) +
-                     (report->damages.size() == 1 ? " place" : " places"));
+    console->Problem(scope + ": damage in " + CountOf(report->damages.size(), "place"));
     return kExitError;
   }
 

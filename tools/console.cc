@@ -30,6 +30,7 @@ int WriteAll(int fd, std::string_view bytes) {
 }
 
 void ErrorLine(std::string line) {
+  if (isatty(STDERR_FILENO)) line.insert(0, "\r\x1b[K");  // a progress bar may stand there
   line += '\n';
   WriteAll(STDERR_FILENO, line);  // where standard error is gone there is nobody to tell
 }

@@ -64,6 +64,10 @@ std::string HumanCount(uint64_t count) {
   return digits;
 }
 
+std::string CountOf(uint64_t count, std::string_view noun) {
+  return HumanCount(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
 std::string HumanSeconds(double seconds) {
   char text[48];
   if (seconds < 100) {

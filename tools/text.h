@@ -14,6 +14,7 @@ std::string FloatText(double value);  // likewise for a double
 
 std::string HumanBytes(uint64_t bytes);      // "1.25 MiB"
 std::string HumanCount(uint64_t count);      // "1,234,567"
+std::string CountOf(uint64_t count, std::string_view noun);  // "1 row", "2,000 rows"
 std::string HumanSeconds(double seconds);    // "0.84 s", "3 min 20 s"
 
 // A whole string as a decimal number: no sign but '-', no blanks, within 64 bits.

@@ -32,6 +32,7 @@ struct RunOptions {
   std::string input;                  // bytes on standard input
   std::string out_path;               // standard output goes to this file instead
   bool close_reader = false;          // nobody reads standard output
+  bool terminal = false;              // standard error is a terminal
   std::vector<std::string> env;       // "NAME=VALUE" added to the environment
 };
 
@@ -41,7 +42,14 @@ class Process {
   Process(const std::vector<std::string>& args, const RunOptions& options) {
     signal(SIGPIPE, SIG_IGN);
     int in[2], out[2], err[2];
-    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) std::abort();
+    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) std::abort();
+    if (options.terminal) {
+      err[0] = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+      if (err[0] < 0 || grantpt(err[0]) || unlockpt(err[0])) std::abort();
+      err[1] = open(ptsname(err[0]), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    } else if (pipe2(err, O_CLOEXEC)) {
+      std::abort();
+    }
     std::vector<char*> argv{const_cast<char*>("edo")};
     for (const auto& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
     argv.push_back(nullptr);
@@ -101,7 +109,7 @@ class Process {
         char buffer[65536];
         const ssize_t n = read(fds[i].fd, buffer, sizeof buffer);
         if (n > 0) texts[i]->append(buffer, static_cast<size_t>(n));
-        if (n == 0) fds[i].fd = -1;
+        if (n <= 0) fds[i].fd = -1;  // a terminal whose other end is gone gives an error
       }
     }
     int status = 0;

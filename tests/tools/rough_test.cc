@@ -26,8 +26,9 @@ class RoughTest : public ::testing::Test {
 // An import of table 'long' that never ends by itself.
 class EndlessImport {
  public:
-  explicit EndlessImport(const std::string& store, std::vector<std::string> more = {})
-      : process_(Args(store, std::move(more)), {}), feeder_([this] { FeedForever(); }) {
+  explicit EndlessImport(const std::string& store, std::vector<std::string> more = {},
+                         const RunOptions& options = {})
+      : process_(Args(store, std::move(more)), options), feeder_([this] { FeedForever(); }) {
     // A pipe holds 64 KiB: once more was taken, the store is open and rows are coming in.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (fed_ < (4 << 20) && !done_ && std::chrono::steady_clock::now() < deadline) {
@@ -83,6 +84,26 @@ TEST_F(RoughTest, InterruptOfTheFirstImportLeavesNoStore) {
   EndlessImport import(store());
   EXPECT_EQ(import.Kill(SIGINT).code, 130);
   EXPECT_FALSE(fs::exists(store()));
+}
+
+TEST_F(RoughTest, ATerminalShowsProgressUnlessQuiet) {
+  for (const bool quiet : {false, true}) {
+    EndlessImport import(store(), quiet ? std::vector<std::string>{"--quiet"}
+                                        : std::vector<std::string>{}, {.terminal = true});
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // the bar is drawn five times a second
+    const Said said = import.Kill(SIGINT);
+    EXPECT_EQ(said.code, 130);
+    EXPECT_EQ(said.err.find("rows  ") != std::string::npos, !quiet) << said.err;
+    EXPECT_EQ(said.err.find("MiB/s") != std::string::npos, !quiet) << said.err;
+  }
+}
+
+TEST_F(RoughTest, ErrorsAreColouredOnlyOnATerminalThatWantsIt) {
+  const std::vector<std::string> args{"ls", "--store", store()};
+  EXPECT_THAT(Edo(args, {.terminal = true}).err, HasSubstr("\x1b[31medo:"));
+  EXPECT_THAT(Edo(args, {.terminal = true, .env = {"NO_COLOR=1"}}).err,
+              ::testing::Not(HasSubstr("\x1b[31m")));
+  EXPECT_THAT(Edo(args).err, ::testing::StartsWith("edo: "));
 }
 
 TEST_F(RoughTest, AKilledImportLeavesNoTableAndTheNextOneWorks) {

@@ -253,10 +253,10 @@ TEST_F(TableTest, DropAndRenameNameWhatExists) {
   ASSERT_EQ(Import("small.vec", {"--table", "b"}).code, 0);
   const Said unknown = Edo({"drop", "--store", store(), "c"});
   EXPECT_EQ(unknown.code, 1);
-  EXPECT_THAT(unknown.err, HasSubstr("a, b"));
+  EXPECT_THAT(unknown.err, HasSubstr("'a', 'b'"));
   const Said ambiguous = Get({"sea"});
   EXPECT_NE(ambiguous.code, 0);
-  EXPECT_THAT(ambiguous.err, HasSubstr("a, b"));
+  EXPECT_THAT(ambiguous.err, HasSubstr("'a', 'b'"));
   EXPECT_EQ(Edo({"rename", "--store", store(), "a", "b"}).code, 1);
   EXPECT_EQ(Edo({"rename", "--store", store(), "a", "c"}).code, 0);
   EXPECT_EQ(Edo({"drop", "--store", store(), "--table", "b"}).code, 0);
