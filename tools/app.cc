@@ -6,21 +6,22 @@
 #include <new>
 
 #include "edo/version.h"
+#include "tools/help_formatter.h"
 #include "tools/verb.h"
 
 namespace edo::tools {
 namespace {
 
 constexpr const char* kAbout =
-    "EDO keeps tables of embeddings (keys to rows of floats) in one directory, compressed, and\n"
-    "reads rows back by key without loading the table.";
+    "EDO keeps tables of embeddings (keys to rows of floats) in one directory,\n"
+    "compressed, and reads rows back by key without loading the table.";
 constexpr const char* kFirstSteps =
     "First steps:\n"
     "  edo import glove.6B.100d.txt --store vectors.edo --codec INT8\n"
     "  edo get --store vectors.edo river stone\n"
     "  edo nn --store vectors.edo river\n"
-    "`edo VERB --help` explains a verb. Exit codes: 0 ok, 1 data or I/O error, 2 wrong usage,\n"
-    "130 interrupted.";
+    "`edo VERB --help` explains a verb. Exit codes: 0 ok, 1 data or I/O error,\n"
+    "2 wrong usage, 130 interrupted.";
 
 std::vector<std::unique_ptr<Verb>> AddVerbs(CLI::App* app) {
   using Maker = std::unique_ptr<Verb> (*)(CLI::App*);
@@ -59,14 +60,15 @@ int Parse(CLI::App* app, const std::vector<std::unique_ptr<Verb>>& verbs,
   Verb* const verb = args.empty() ? nullptr : FindVerb(verbs, args[0]);
   console->json = std::find(args.begin(), args.end(), "--json") != args.end();
   SplitLiterals(&args, verb);
-  if (!args.empty() && verb == nullptr && args[0][0] != '-') {
+  if (args.empty()) return console->Usage("no verb was given", "");
+  if (verb == nullptr && !args[0].starts_with("-")) {
     return console->Usage("'" + args[0] + "' is not a verb of edo", "");
   }
   try {
     std::reverse(args.begin(), args.end());  // as CLI11 takes a vector
     app->parse(std::move(args));
   } catch (const CLI::CallForHelp&) {
-    console->out().Write(verb == nullptr ? app->help() : verb->app()->help("", CLI::AppFormatMode::Sub));
+    console->out().Write(verb == nullptr ? app->help() : verb->app()->help("edo"));
     return kExitOk;
   } catch (const CLI::CallForVersion& version) {
     console->out().Write(std::string(version.what()) + "\n");
@@ -84,7 +86,7 @@ int Run(int argc, const char* const* argv, Console* console) {
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.set_version_flag("--version", "edo " EDO_VERSION_STRING, "Print the version and exit");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(28);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFirstSteps);
   const auto verbs = AddVerbs(&app);
   return Parse(&app, verbs, std::vector<std::string>(argv + 1, argv + argc), console);

@@ -35,15 +35,13 @@ class ImportVerb final : public Verb {
                     "F16 BF16 that keeps every bit")
         ->type_name("F32|F16|BF16|INT8");
     AddStrictness();
-    app->add_option("--limit", source_.source.limit, "Read at most this many rows")
-        ->type_name("N");
+    AddCount("--limit", &limit_, 0, INT64_MAX, "Read at most this many rows")->type_name("N");
     app->add_option("--order", order_, "Order of the rows in the store; `file` is the only one")
         ->type_name("file");
     app->add_flag("-f,--force", options_.replace, "Replace a table of this name, in one step");
-    app->add_option("--threads", options_.threads, "1: no reading ahead")
+    AddCount("--threads", &threads_, 1, 256, "1: no reading ahead")
         ->type_name("N")
-        ->default_str("2")
-        ->check(CLI::Range(1, 256).description(""));
+        ->default_str("2");
     app->add_option("--meta", meta_, "Metadata to keep with the table; may be given again")
         ->type_name("KEY=VALUE")
         ->expected(1)
@@ -74,6 +72,7 @@ class ImportVerb final : public Verb {
   ImportOptions options_;
   std::string store_, codec_, order_ = "file", bad_rows_;
   std::vector<std::string> meta_;
+  uint64_t limit_ = UINT64_MAX, threads_ = 2;
 };
 
 void ImportVerb::AddStrictness() {
@@ -103,6 +102,8 @@ void ImportVerb::AddStrictness() {
 
 Status ImportVerb::FillOptions() {
   EDO_ASSIGN_OR_RETURN(options_.source, source_.Resolve());
+  options_.source.limit = limit_;
+  options_.threads = static_cast<uint32_t>(threads_);
   if (options_.table.empty()) {
     if (options_.source.path == "-") {
       return Status::InvalidArgument("standard input has no name: say --table NAME");

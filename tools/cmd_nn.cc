@@ -46,10 +46,9 @@ class NnVerb final : public Verb {
     TakesKeys("KEY");
     AddStore(&store_);
     AddTable(&table_, "Table to look in; not needed when the store has only one");
-    app->add_option("-k", count_, "How many rows to print")
+    AddCount("-k", &count_, 1, 1000000, "How many rows to print")
         ->type_name("K")
-        ->default_str("10")
-        ->check(CLI::Range(1, 1000000).description(""));
+        ->default_str("10");
     AddChoice<Metric>("--metric", &metric_,
                       {{"cosine", Metric::kCosine}, {"dot", Metric::kDot}, {"l2", Metric::kL2}},
                       "Cosine and dot product: more is nearer; l2 distance: less is nearer");
@@ -180,7 +179,7 @@ class NnVerb final : public Verb {
   }
 
   std::string store_, table_;
-  size_t count_ = 10;
+  uint64_t count_ = 10;
   Metric metric_ = Metric::kCosine;
 };
 

@@ -1,6 +1,8 @@
 // Bodies of source_options.h.
 #include "tools/source_options.h"
 
+#include "tools/text.h"
+
 namespace edo::tools {
 namespace {
 
@@ -29,7 +31,7 @@ void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required) {
       ->default_str("auto");
   app->add_option("--tensor", source.tensor, "Which tensor of a file that has several")
       ->type_name("NAME");
-  app->add_option("--dim", source.dim, "Values a row (needed for raw files)")->type_name("D");
+  app->add_option("--dim", args->dim, "Values a row (needed for raw files)")->type_name("D");
   app->add_option("--dtype", source.dtype,
                   "Type of a raw file's values: f32 f16 bf16 f64 i8 u8; be-f32 is big-endian")
       ->type_name("T");
@@ -39,6 +41,14 @@ void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required) {
 
 Result<SourceOptions> SourceArgs::Resolve() const {
   SourceOptions out = source;
+  if (!dim.empty()) {
+    const auto number = ParseInt64(dim);
+    if (!number || *number < 1 || *number > kMaxDim) {
+      return Status::InvalidArgument("--dim: '" + dim + "' is not a whole number within 1.." +
+                                     std::to_string(kMaxDim));
+    }
+    out.dim = static_cast<uint32_t>(*number);
+  }
   if (key_kind == "int64") {
     out.key_kind = KeyKind::kInt64;
   } else if (key_kind == "text") {

@@ -10,6 +10,7 @@ struct SourceArgs {
   SourceOptions source;
   std::string key_kind = "auto";
   std::string delimiter;
+  std::string dim;
 
   // What the option texts mean together; kInvalidArgument when they are no good.
   Result<SourceOptions> Resolve() const;

@@ -1,11 +1,13 @@
 // Body of Verb.
 #include "tools/verb.h"
 
+#include "tools/help_formatter.h"
 #include "tools/text.h"
 
 namespace edo::tools {
 
 Verb::Verb(CLI::App* app) : app_(app) {
+  app->group("Verbs");
   app->add_flag("--json", json, "Print one JSON object on standard output");
   app->add_flag("-q,--quiet", quiet, "Say nothing on standard error but errors");
 }
@@ -23,21 +25,25 @@ void Verb::AddTable(std::string* table, const char* help) {
 void Verb::TakesKeys(const char* words) {
   // Not a CLI11 positional: those change keys such as "[a,b]".
   app_->allow_extras();
-  class KeyFormatter : public CLI::Formatter {
-   public:
-    explicit KeyFormatter(std::string words) : words_(std::move(words)) {}
-    std::string make_usage(const CLI::App* app, std::string name) const override {
-      std::string text = CLI::Formatter::make_usage(app, name);
-      while (!text.empty() && text.back() == '\n') text.pop_back();
-      return text + " " + words_ + "\n";
-    }
+  app_->formatter(std::make_shared<HelpFormatter>(words));
+}
 
-   private:
-    std::string words_;
-  };
-  auto formatter = std::make_shared<KeyFormatter>(words);
-  formatter->column_width(28);
-  app_->formatter(formatter);
+CLI::Option* Verb::AddCount(const char* name, uint64_t* target, uint64_t least, uint64_t most,
+                            const char* help) {
+  return app_->add_option_function<std::string>(
+      name,
+      [=](const std::string& given) {
+        // CLI11 itself takes "-1" for a large unsigned number.
+        const auto number = ParseInt64(given);
+        if (!number || *number < 0 || static_cast<uint64_t>(*number) < least ||
+            static_cast<uint64_t>(*number) > most) {
+          throw CLI::ValidationError(
+              name, "'" + given + "' is not a whole number within " + std::to_string(least) +
+                        ".." + std::to_string(most));
+        }
+        *target = static_cast<uint64_t>(*number);
+      },
+      help);
 }
 
 Result<std::vector<std::string>> Verb::Keys() const {

@@ -29,7 +29,6 @@ class Verb {
  protected:
   explicit Verb(CLI::App* app);  // adds --json and --quiet
 
-  // The kind of a verb's word for the completions: what a value's type name stands for.
   void AddStore(std::string* store, bool required = true);
   void AddTable(std::string* table, const char* help);
   // Keys as plain arguments, kept byte for byte; `words` shows them in the usage line.
@@ -37,6 +36,9 @@ class Verb {
   // All keys given, those after "--" included; kInvalidArgument for what looks like an option.
   Result<std::vector<std::string>> Keys() const;
 
+  // An option whose value is a whole number within least..most.
+  CLI::Option* AddCount(const char* name, uint64_t* target, uint64_t least, uint64_t most,
+                        const char* help);
   // An option whose value is one of a few words.
   template <typename Value>
   CLI::Option* AddChoice(const char* name, Value* target,

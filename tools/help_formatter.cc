@@ -1,0 +1,65 @@
+// Body of HelpFormatter.
+#include "tools/help_formatter.h"
+
+#include <sstream>
+
+namespace edo::tools {
+namespace {
+
+constexpr size_t kTextColumn = 26;
+constexpr size_t kWidth = 80;
+
+// `name`, then `text` wrapped in the column beside it.
+std::string Entry(const std::string& name, const std::string& text) {
+  std::string out = "  " + name;
+  size_t column = out.size();
+  const auto next_line = [&] {
+    out += '\n' + std::string(kTextColumn, ' ');
+    column = kTextColumn;
+  };
+  if (column + 2 > kTextColumn) {
+    next_line();
+  } else {
+    out.append(kTextColumn - column, ' ');
+    column = kTextColumn;
+  }
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (column > kTextColumn && column + 1 + word.size() > kWidth) next_line();
+    if (column > kTextColumn) out += ' ', ++column;
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  std::string text = CLI::Formatter::make_usage(app, std::move(name));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const size_t word = text.find("SUBCOMMAND");
+  if (word != std::string::npos) text.replace(word, 10, "VERB");
+  if (!arguments_.empty()) text += " " + arguments_;
+  return "\n" + text + "\n";
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
+  std::string name = option->get_name(is_positional, !is_positional);
+  if (!is_positional && option->get_items_expected_max() != 0) {
+    name += " " + option->get_type_name();
+  }
+  std::string text = option->get_description();
+  if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
+  if (!is_positional && option->get_required()) text += " (needed)";
+  if (is_positional && option->get_type_name().find('|') != std::string::npos) {
+    text += ": " + option->get_type_name();
+  }
+  return Entry(name, text);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
+  return Entry(sub->get_name(), sub->get_description());
+}
+
+}  // namespace edo::tools
