@@ -51,7 +51,7 @@ Status RocksdbBulkWriter::OpenFile(Family* family, PageKind kind) {
   info.kind = kind;
   // The file's pages stay in the page cache: a table just imported is read next.
   family->writer = std::make_unique<rocksdb::SstFileWriter>(
-      rocksdb::EnvOptions(), family->options, nullptr, /*invalidate_page_cache=*/false);
+      rocksdb::EnvOptions(family->options), family->options, nullptr, /*invalidate_page_cache=*/false);
   family->writer_kind = kind;
   family->files.push_back(std::move(info));
   return FromRocksdb(family->writer->Open(family->files.back().path),

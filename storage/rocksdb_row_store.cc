@@ -348,7 +348,8 @@ Status RocksdbRowStore::WriteCatalog(std::span<const CatalogEntry> puts,
 }
 
 Result<std::unique_ptr<BulkWriter>> RocksdbRowStore::NewBulkWriter(uint64_t generation) {
-  const rocksdb::DBOptions database = DatabaseOptions(tuning_);
+  rocksdb::DBOptions database = DatabaseOptions(tuning_);
+  database.file_checksum_gen_factory = nullptr;  // RingFileSystem hashes these files
   auto writer = RocksdbBulkWriter::Make(
       directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation, file_system_,
       rocksdb::Options(database, ChunksFamilyOptions()),
