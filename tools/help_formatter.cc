@@ -8,6 +8,14 @@ namespace {
 
 constexpr size_t kTextColumn = 26;
 constexpr size_t kWidth = 80;
+constexpr size_t kLongestChoice = 60;  // a longer list of words goes into the explanation
+
+// "a|b|c" -> "a, b, c", which can be wrapped.
+std::string Spaced(const std::string& choices) {
+  std::string out;
+  for (char c : choices) out += c == '|' ? std::string(", ") : std::string(1, c);
+  return out;
+}
 
 // `name`, then `text` wrapped in the column beside it.
 std::string Entry(const std::string& name, const std::string& text) {
@@ -46,15 +54,16 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = option->get_name(is_positional, !is_positional);
-  if (!is_positional && option->get_items_expected_max() != 0) {
-    name += " " + option->get_type_name();
-  }
   std::string text = option->get_description();
+  const std::string type = option->get_type_name();
+  const bool is_choice = type.find('|') != std::string::npos;
+  const bool long_choice = is_choice && name.size() + type.size() > kLongestChoice;
+  if (!is_positional && option->get_items_expected_max() != 0) {
+    name += long_choice ? " WORD" : " " + type;
+  }
+  if (is_choice && (is_positional || long_choice)) text += ": " + Spaced(type);
   if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
   if (!is_positional && option->get_required()) text += " (needed)";
-  if (is_positional && option->get_type_name().find('|') != std::string::npos) {
-    text += ": " + option->get_type_name();
-  }
   return Entry(name, text);
 }
 
