@@ -113,6 +113,12 @@ size_t CountSstFiles(const std::string& directory) {
   return count;
 }
 
+// When a file of the directory was last made, renamed or removed.
+fs::file_time_type LastChange(const std::string& directory) {
+  std::error_code error;
+  return fs::last_write_time(directory, error);
+}
+
 void RemoveBulkDirectories(const std::string& directory) {
   std::error_code error;
   std::vector<fs::path> found;
@@ -487,13 +493,14 @@ Result<std::unique_ptr<RowStore>> OpenRocksdbRowStore(const std::string& directo
                                                       const RocksdbRowStoreOptions& options) {
   if (options.read_only) {
     // Beside a live writer the files of one moment can be gone a moment later; then look again.
-    Result<std::unique_ptr<RowStore>> store = Status::IoError("not tried");
-    for (int attempt = 0; attempt < 5; ++attempt) {
-      if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
-      store = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/true);
-      if (store.ok()) break;
+    for (int attempt = 1;; ++attempt) {
+      const auto before = LastChange(directory);
+      auto store = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/true);
+      const bool in_motion =
+          LastChange(directory) != before || LockHolder(directory + "/LOCK") > 0;
+      if (store.ok() || !in_motion || attempt == 5) return store;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
     }
-    return store;
   }
   if (!options.create) {
     // A writable open deletes what the MANIFEST does not name. Look at it without that power first.

@@ -26,9 +26,8 @@ constexpr std::array kKnown{
 float F8E4M3ToF32(uint8_t code) {
   const uint32_t exponent = (code >> 3) & 15u, mantissa = code & 7u;
   float magnitude;
-  if (exponent == 15 && mantissa == 7) {
-    magnitude = std::bit_cast<float>(0x7fc00000u);
-  } else if (exponent == 0) {
+  if (exponent == 15 && mantissa == 7) return std::bit_cast<float>(0x7fc00000u);
+  if (exponent == 0) {
     magnitude = static_cast<float>(mantissa) * 0x1p-9f;
   } else {
     magnitude = std::bit_cast<float>((exponent + 120u) << 23 | mantissa << 20);

@@ -80,7 +80,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_array(size_t) override {
     if (depth_ != 2 || in_metadata_ || (field_ != "shape" && field_ != "data_offsets")) {
-      return Fail(depth_ == 0 ? "the header is a list, not an object" : "a list has no place here");
+      return Fail(depth_ == 0 ? "a list, not an object" : "a list has no place here");
     }
     ++depth_;
     return true;
@@ -93,7 +93,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 1) {
       name_ = value;
       if (!names_.emplace(value, true).second) {
-        return Fail("the header holds a duplicate: tensor '" + value + "' appears twice");
+        return Fail("a duplicate: tensor '" + value + "' appears twice");
       }
       return true;
     }
@@ -107,7 +107,7 @@ class HeaderSax final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& e) override {
     error_byte_ = byte;
     const std::string what = e.what();
-    return Fail("the header is not valid JSON: " + what.substr(what.find(']') + 2));
+    return Fail("not valid JSON: " + what.substr(what.find(']') + 2));
   }
 
  private:

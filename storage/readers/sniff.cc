@@ -92,7 +92,12 @@ bool IsJson(std::string_view start) {
   if (open == std::string_view::npos || (start[open] != '{' && start[open] != '[')) return false;
   const size_t next = start.find_first_not_of(" \t\r\n", open + 1);
   if (next == std::string_view::npos) return false;
-  if (start[next] == '"') return true;
+  if (start[next] == '"') {  // {"field": or ["key",
+    const size_t quote = start.find('"', next + 1);
+    const size_t after = quote == std::string_view::npos
+                             ? quote : start.find_first_not_of(" \t\r\n", quote + 1);
+    return after != std::string_view::npos && start[after] == (start[open] == '{' ? ':' : ',');
+  }
   return start[open] == '[' && ((start[next] >= '0' && start[next] <= '9') || start[next] == '-') &&
          start.find(']') != std::string_view::npos;
 }
@@ -136,10 +141,8 @@ std::string SniffContent(std::string_view start, const std::vector<std::string_v
   if (start.starts_with("\x93NUMPY")) return "npy";
   if (start.starts_with(kArchiveMagic)) return "edo";
   if (IsSafetensors(start)) return "safetensors";
-  if (start.starts_with("\xef\xbb\xbf")) start.remove_prefix(3);
   const bool binary = HasBinaryBytes(start.substr(0, 4096));
-  if (!binary) return IsJson(start) ? "jsonl" : "";
-  if (!lines.empty() && ParseTextHeader(lines[0])) return "word2vec-bin";
+  if (binary && !lines.empty() && ParseTextHeader(lines[0])) return "word2vec-bin";
   return "";
 }
 
@@ -209,6 +212,8 @@ Result<std::string> SniffFormat(Input* input) {
                                "one does not begin like a zip archive (no zip central directory)");
   }
   std::string text;
+  if (start.starts_with("\xef\xbb\xbf")) start.remove_prefix(3);
+  if (IsJson(start)) return std::string("jsonl");
   if (!HasBinaryBytes(start.substr(0, 4096))) text = SniffText(lines);
   if (!text.empty()) return text;
   return Status::BadInput(input->name() + " byte 0: no format is recognised; it begins with " +

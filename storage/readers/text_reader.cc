@@ -128,11 +128,15 @@ Status TextReader::LearnDim() {
 }
 
 Status TextReader::EstimateRows() {
-  if (info_.rows) info_.estimated_rows = *info_.rows;
-  if (info_.rows || !input_->size()) return Status::Ok();
+  const auto size = input_->size();
+  if (info_.rows) {  // a header may lie: a row takes at least two bytes a value
+    info_.estimated_rows = *info_.rows;
+    if (size) info_.estimated_rows = std::min(*info_.rows, *size / (uint64_t{2} * info_.dim));
+  }
+  if (info_.rows || !size) return Status::Ok();
   EDO_ASSIGN_OR_RETURN(const std::string_view sample, input_->Peek(kSampleBytes));
   const auto lines = static_cast<uint64_t>(std::count(sample.begin(), sample.end(), '\n'));
-  if (lines > 0) info_.estimated_rows = *input_->size() / std::max<uint64_t>(1, sample.size() / lines);
+  if (lines > 0) info_.estimated_rows = *size / std::max<uint64_t>(1, sample.size() / lines);
   return Status::Ok();
 }
 

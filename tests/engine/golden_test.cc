@@ -1,0 +1,158 @@
+// Format version 1 for ever: the store in tests/data/v1/store was written once and must stay
+// readable, value by value and page by page. What is written today must give the same page bytes.
+// EDO_WRITE_GOLDEN=DIR writes such a store (only to add tables to a new version's folder).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "edo/store.h"
+#include "engine/table_impl.h"
+#include "tests/support/stores.h"
+
+namespace edo {
+namespace {
+
+constexpr uint64_t kRows = 700;
+
+struct GoldenTable {
+  const char* name;
+  KeyKind kind;
+  const char* codec;
+  uint32_t dim;
+};
+constexpr GoldenTable kTables[] = {
+    {"dense-f32", KeyKind::kDense, "F32", 5},   {"int64-f16", KeyKind::kInt64, "F16", 16},
+    {"text-int8", KeyKind::kText, "INT8", 100}, {"text-bf16", KeyKind::kText, "BF16", 3},
+    {"dense-int8", KeyKind::kDense, "INT8", 300},
+};
+
+std::string TextKey(uint64_t row) {
+  if (row == 0) return "";
+  if (row == 1) return std::string("\0\n\xff ", 4);
+  return "word" + std::to_string(row);
+}
+int64_t IntKey(uint64_t row) { return static_cast<int64_t>(row * 0x9e3779b97f4a7c15u); }
+
+void WriteTables(Store* store) {
+  for (const GoldenTable& t : kTables) {
+    TableOptions options;
+    options.dim = t.dim;
+    options.key_kind = t.kind;
+    options.codec = *CodecSpec::Parse(t.codec);
+    options.reproducible = true;
+    options.metadata = {{"licence", "CC0-1.0"}};
+    auto writer = store->CreateTable(t.name, options);
+    ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+    const std::vector<float> values = test::RowsOf(0, kRows, t.dim);
+    std::vector<std::string> texts;
+    std::vector<int64_t> ints;
+    for (uint64_t r = 0; r < kRows; ++r) {
+      texts.push_back(TextKey(r));
+      ints.push_back(IntKey(r));
+    }
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    TableWriter::Rows rows;
+    rows.values = values;
+    if (t.kind == KeyKind::kText) rows.text_keys = views;
+    if (t.kind == KeyKind::kInt64) rows.int_keys = ints;
+    EDO_ASSERT_OK((*writer)->Append(rows));
+    ASSERT_TRUE((*writer)->Commit().ok());
+  }
+}
+
+// All pages of a table, in order, one after the other.
+std::string PagesOf(const Store& store, const std::string& name) {
+  auto table = store.OpenTable(name);
+  EXPECT_TRUE(table.ok()) << table.status().ToString();
+  const auto& impl = dynamic_cast<const engine::TableImpl&>(**table);
+  std::string bytes;
+  const auto add = [&](storage::PageKind kind, uint64_t count) {
+    const auto cursor =
+        impl.context().rows->ScanPages(kind, impl.info().generation, 0, count);
+    for (;;) {
+      uint64_t number = 0;
+      storage::PageView page;
+      const auto more = cursor->Next(&number, &page);
+      EXPECT_TRUE(more.ok()) << more.status().ToString();
+      if (!more.ok() || !*more) return;
+      bytes.append(page.payload.data() - storage::kPageHeaderBytes,
+                   page.payload.size() + storage::kPageHeaderBytes);
+    }
+  };
+  add(storage::PageKind::kChunk, impl.info().chunk_count);
+  if (impl.info().key_kind != KeyKind::kDense) {
+    add(storage::PageKind::kKeys, impl.record().key_pages);
+    add(storage::PageKind::kIndex, impl.record().index_buckets);
+  }
+  return bytes;
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST(Golden, WriteWhenAsked) {
+  const char* directory = std::getenv("EDO_WRITE_GOLDEN");
+  if (directory == nullptr) GTEST_SKIP() << "EDO_WRITE_GOLDEN is not set; nothing to write";
+  auto store = Store::Create(directory);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  WriteTables(store->get());
+}
+
+TEST(Golden, VersionOneStoreReadsAndItsPagesAreWhatIsWrittenToday) {
+  const test::TempDir dir;  // a copy: the source tree may be read-only, or not ours to lock
+  std::filesystem::copy(test::DataFile("v1/store"), dir.File("store"));
+  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  ASSERT_TRUE(golden.ok()) << golden.status().ToString();
+  const auto report = (*golden)->Verify({});
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damages.empty());
+  auto today = test::NewStore(test::StoreBody::kMemory, "");
+  WriteTables(today.get());
+  ASSERT_EQ((*golden)->Tables().size(), std::size(kTables));
+  for (const GoldenTable& t : kTables) {
+    SCOPED_TRACE(t.name);
+    const std::string old_pages = PagesOf(**golden, t.name);
+    EXPECT_FALSE(old_pages.empty());
+    EXPECT_EQ(old_pages, PagesOf(*today, t.name));
+  }
+}
+
+TEST(Golden, VersionOneValuesAndKeys) {
+  const test::TempDir dir;
+  std::filesystem::copy(test::DataFile("v1/store"), dir.File("store"));
+  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  ASSERT_TRUE(golden.ok()) << golden.status().ToString();
+  auto dense = (*golden)->OpenTable("dense-f32");
+  ASSERT_TRUE(dense.ok());
+  EXPECT_EQ((*dense)->info().metadata, (Metadata{{"licence", "CC0-1.0"}}));
+  std::vector<uint64_t> rows{0, 699, 350};
+  std::vector<float> out(15);
+  EDO_ASSERT_OK((*dense)->LookupRows(rows, {}, out.data()));
+  for (size_t i = 0; i < 3; ++i) {
+    for (uint32_t c = 0; c < 5; ++c) EXPECT_EQ(out[i * 5 + c], test::ValueOf(rows[i], c));
+  }
+  auto text = (*golden)->OpenTable("text-int8");
+  ASSERT_TRUE(text.ok());
+  for (const uint64_t row : {0, 1, 2, 699}) {
+    const std::string key = TextKey(row);
+    const std::string_view view = key;
+    const auto found = (*text)->FindRows(std::span(&view, 1));
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ((*found)[0], row);
+  }
+  auto ints = (*golden)->OpenTable("int64-f16");
+  ASSERT_TRUE(ints.ok());
+  const int64_t key = IntKey(321);
+  EXPECT_EQ((*(*ints)->FindRows(std::span(&key, 1)))[0], 321u);
+}
+#endif
+
+TEST(Golden, TheSameRowsGiveTheSameBytes) {
+  auto a = test::NewStore(test::StoreBody::kMemory, "");
+  auto b = test::NewStore(test::StoreBody::kMemory, "");
+  WriteTables(a.get());
+  WriteTables(b.get());
+  for (const GoldenTable& t : kTables) EXPECT_EQ(PagesOf(*a, t.name), PagesOf(*b, t.name));
+}
+
+}  // namespace
+}  // namespace edo

@@ -1,0 +1,11 @@
+// safetensors, with and without keys of its own.
+#include "tests/fuzz/fuzz_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  edo::SourceOptions options;
+  options.format = "safetensors";
+  edo::storage::FuzzReader(data, size, options);
+  options.tensor = "embeddings";
+  edo::storage::FuzzReader(data, size, options);
+  return 0;
+}

@@ -1,0 +1,210 @@
+// Pages, their keys, chunk layout, key pages, catalog records and the file EDO: exact bytes, and
+// what every damage of them gives. Layouts are checked against docs/format.md's worked examples.
+#include "storage/page.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "storage/catalog.h"
+#include "storage/chunk_layout.h"
+#include "storage/key_page.h"
+#include "storage/page_key.h"
+#include "storage/store_file.h"
+#include "tests/support/test_util.h"
+
+namespace edo::storage {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+TEST(Page, HeaderBytesAreAsDocumented) {
+  std::string page;
+  StartPage(&page);
+  page += "payload";
+  SealPage(7, 3, &page);
+  EXPECT_EQ(Hex(page.substr(4)), "03000000" "0700000000000000" "7061796c6f6164");
+  const auto view = OpenPage(page, 7);
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->count, 3u);
+  EXPECT_EQ(view->payload, "payload");
+}
+
+TEST(Page, EveryFlippedByteAndEveryCutIsSeen) {
+  std::string page;
+  StartPage(&page);
+  page += std::string(100, 'x');
+  SealPage(1, 2, &page);
+  for (size_t i = 0; i < page.size(); ++i) {
+    std::string damaged = page;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_EQ(OpenPage(damaged, 1).status().code(), StatusCode::kCorruption) << i;
+    EXPECT_EQ(OpenPage(std::string_view(page).substr(0, i), 1).status().code(),
+              StatusCode::kCorruption)
+        << i;
+  }
+  EXPECT_EQ(OpenPage(page, 2).status().code(), StatusCode::kCorruption) << "wrong place";
+}
+
+TEST(PageKey, IsBigEndianGenerationThenNumber) {
+  const PageKeyBytes key = EncodePageKey(PageKind::kChunk, 0x010203, 0x0405060708);
+  EXPECT_EQ(Hex({key.data(), key.size()}), "0102030405060708");
+  const PageKeyBytes index = EncodePageKey(PageKind::kIndex, 1, 2);
+  EXPECT_EQ(Hex({index.data(), index.size()}), "0000018000000002");
+  const uint64_t id = DecodePageId({index.data(), index.size()});
+  EXPECT_EQ(GenerationOf(id), 1u);
+  EXPECT_EQ(NumberOf(id), 2u);
+}
+
+// The rule of chunk_layout.h over every row size to 20,000 bytes: rows fit, nothing is read that is
+// more than twice the larger of a sector and a row, and the bound on file size holds to 512 bytes.
+TEST(ChunkLayout, FitsAndWastesLittle) {
+  for (uint64_t row = 1; row < 20000; ++row) {
+    const ChunkLayout layout = ChooseChunkLayout(row);
+    ASSERT_GE(layout.rows, 1u) << row;
+    ASSERT_EQ(layout.bytes % 4096, 0u) << row;
+    ASSERT_LE(layout.rows * row + kChunkOverheadBytes, layout.bytes) << row;
+    const uint64_t least = (row + kChunkOverheadBytes + 4095) / 4096 * 4096;
+    ASSERT_LE(layout.bytes, std::max(least, 2 * std::max<uint64_t>(4096, row))) << row;
+    if (row >= 32 && row <= 512) {
+      ASSERT_LT(static_cast<double>(layout.bytes) / static_cast<double>(layout.rows * row), 1.0755)
+          << row;
+    }
+  }
+  EXPECT_EQ(ChooseChunkLayout(128).rows, 31u);
+  EXPECT_EQ(ChooseChunkLayout(128).bytes, 4096u);
+}
+
+TEST(KeyPage, TextAndIntKeysComeBack) {
+  const std::string long_key(20000, 'k');
+  const std::vector<std::string_view> keys{"", "a", std::string_view("\0\n", 2), long_key};
+  std::string page;
+  StartPage(&page);
+  AppendTextKeys(keys, &page);
+  SealPage(0, 4, &page);
+  std::vector<std::string_view> back;
+  EDO_ASSERT_OK(ReadTextKeys(*OpenPage(page, 0), &back));
+  EXPECT_EQ(back, keys);
+  const std::vector<int64_t> ints{INT64_MIN, -1, 0, INT64_MAX};
+  StartPage(&page);
+  AppendIntKeys(ints, &page);
+  SealPage(0, 4, &page);
+  std::vector<int64_t> ints_back;
+  EDO_ASSERT_OK(ReadIntKeys(*OpenPage(page, 0), &ints_back));
+  EXPECT_EQ(ints_back, ints);
+}
+
+TEST(KeyPage, PayloadThatDoesNotFitItsCountIsDamage) {
+  std::vector<std::string_view> texts;
+  std::vector<int64_t> ints;
+  std::vector<uint64_t> rows;
+  const std::string payload("\x01\x01" "ab", 4);
+  EDO_EXPECT_OK(ReadTextKeys({2, payload}, &texts));
+  EXPECT_EQ(ReadTextKeys({3, payload}, &texts).code(), StatusCode::kCorruption);
+  EXPECT_EQ(ReadTextKeys({1, payload}, &texts).code(), StatusCode::kCorruption);
+  EXPECT_EQ(ReadTextKeys({UINT32_MAX, payload}, &texts).code(), StatusCode::kCorruption);
+  EXPECT_EQ(ReadTextKeys({1, "\xff\xff\xff\xff\xff"}, &texts).code(), StatusCode::kCorruption);
+  EXPECT_EQ(ReadIntKeys({1, payload}, &ints).code(), StatusCode::kCorruption);
+  EXPECT_EQ(FindInIndex(KeyKind::kText, {1, payload}, 0, 1, &rows).code(),
+            StatusCode::kCorruption);
+}
+
+// Every key is found in its bucket, at any number of buckets; int64 finds nothing else.
+TEST(KeyPage, IndexFindsEveryEntry) {
+  std::mt19937_64 random(test::Seed(11));
+  for (const KeyKind kind : {KeyKind::kInt64, KeyKind::kText}) {
+    const uint64_t buckets = 5;
+    std::vector<std::vector<IndexEntry>> by_bucket(buckets);
+    std::vector<IndexEntry> all;
+    for (uint64_t row = 0; row < 3000; ++row) all.push_back({random(), row});
+    all[10].hash = all[11].hash;  // equal hashes of text keys both come back
+    for (const IndexEntry& e : all) by_bucket[PlaceOf(e.hash, buckets).bucket].push_back(e);
+    for (uint64_t b = 0; b < buckets; ++b) {
+      std::sort(by_bucket[b].begin(), by_bucket[b].end(),
+                [](const auto& x, const auto& y) { return x.hash < y.hash; });
+      std::string page;
+      StartPage(&page);
+      AppendIndex(kind, buckets, by_bucket[b], &page);
+      SealPage(b, static_cast<uint32_t>(by_bucket[b].size()), &page);
+      const auto view = OpenPage(page, b);
+      ASSERT_TRUE(view.ok());
+      for (const IndexEntry& e : by_bucket[b]) {
+        std::vector<uint64_t> rows;
+        EDO_ASSERT_OK(FindInIndex(kind, *view, e.hash, buckets, &rows));
+        EXPECT_NE(std::find(rows.begin(), rows.end(), e.row), rows.end());
+      }
+    }
+  }
+}
+
+TEST(KeyHash, ValuesAreFixedForEver) {
+  EXPECT_EQ(HashKey(int64_t{0}), 0xe220a8397b1dcdafu);
+  EXPECT_EQ(HashKey(int64_t{-1}), 0xe4d971771b652c20u);
+  EXPECT_EQ(HashKey(std::string_view("")), 0x2d06800538d394c2u);
+  EXPECT_EQ(HashKey(std::string_view("river")), HashKey(std::string_view("river")));
+}
+
+TableRecord SomeRecord() {
+  TableRecord r;
+  r.info.name = "words";
+  r.info.key_kind = KeyKind::kText;
+  r.info.codec = *CodecSpec::Parse("INT8");
+  r.info.dim = 100;
+  r.info.rows = 1000;
+  r.info.generation = 3;
+  r.info.row_bytes = 102;
+  r.info.chunk_rows = 39;
+  r.info.chunk_count = 26;
+  r.key_pages = 8;
+  r.keys_per_page = 128;
+  r.index_buckets = 2;
+  r.info.metadata = {{"licence", "CC0"}, {"", std::string("\0x", 2)}};
+  return r;
+}
+
+TEST(Catalog, RecordsComeBackAndDamageIsSeen) {
+  const std::string bytes = EncodeTableRecord(SomeRecord());
+  const auto back = DecodeTableRecord("words", bytes);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(EncodeTableRecord(*back), bytes);
+  EXPECT_EQ(back->info.metadata, SomeRecord().info.metadata);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_FALSE(DecodeTableRecord("words", damaged).ok()) << i;
+    EXPECT_FALSE(DecodeTableRecord("words", bytes.substr(0, i)).ok()) << i;
+  }
+  TableRecord impossible = SomeRecord();
+  impossible.info.chunk_count = 25;
+  EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(impossible)).status().code(),
+            StatusCode::kCorruption);
+}
+
+TEST(StoreFileText, VersionsAndDamage) {
+  const std::string text = FormatStoreFile({kFormatVersion, 17});
+  const auto content = ParseStoreFile(text, "EDO");
+  ASSERT_TRUE(content.ok()) << content.status().ToString();
+  EXPECT_EQ(content->commits, 17u);
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(damaged[i] ^ 2);
+    EXPECT_FALSE(ParseStoreFile(damaged, "EDO").ok()) << i;
+    EXPECT_FALSE(ParseStoreFile(text.substr(0, i), "EDO").ok()) << i;
+  }
+  EXPECT_EQ(ParseStoreFile(FormatStoreFile({kFormatVersion + 1, 1}), "EDO").status().code(),
+            StatusCode::kUnsupported);
+  EXPECT_EQ(ParseStoreFile("edo store\nformat 9\nanything else\n", "EDO").status().code(),
+            StatusCode::kUnsupported);
+}
+
+}  // namespace
+}  // namespace edo::storage
