@@ -162,6 +162,19 @@ TEST_F(RoughTest, AClosedPipeIsQuiet) {
             0);
 }
 
+TEST_F(RoughTest, ClosedStandardStreamsDoNotReachTheStore) {
+  MakeTable("t", 3);
+  const std::string edo = EDO_COMMAND, at = " --store " + store();
+  const auto exit_code = [](const std::string& command) {
+    return WEXITSTATUS(std::system((command + " 2>/dev/null").c_str()));
+  };
+  EXPECT_EQ(exit_code(edo + " get k1" + at + " >&-"), 1);
+  EXPECT_EQ(exit_code(edo + " get --keys-from -" + at + " <&-"), 1);
+  EXPECT_EQ(exit_code(edo + " drop nothing" + at + " <&- >&-"), 1);
+  EXPECT_EQ(WEXITSTATUS(std::system((edo + " drop nothing" + at + " 2>&-").c_str())), 1);
+  EXPECT_EQ(EdoJson({"verify", "--store", store()})["whole"], true);
+}
+
 TEST_F(RoughTest, ReadingNeedsNoWritePermission) {
   MakeTable("t", 3);
   const auto listing = [&] {
