@@ -244,7 +244,8 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options) {
   for (const std::string_view raw : {"i32", "i64", "u32", "u64"}) {
     if (extension == raw) return OpenRawKeys(std::move(input), std::string(raw));
   }
-  if (const std::string foreign = NameForeignBytes(start); !foreign.empty()) {
+  const bool blank_first = !start.empty() && std::string_view(" \t\r\n").find(start[0]) != start.npos;
+  if (const std::string foreign = NameForeignBytes(start); !foreign.empty() && !blank_first) {
     return Status::Unsupported(input->name() + " byte 0: " + foreign);
   }
   if (start.find('\0') != std::string_view::npos && extension != "txt") {

@@ -32,7 +32,7 @@ class VocabularySax final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(string_t& value) override {
-    if (Is({"model", "vocab", "[]", "[]"}) && piece_open_) {  // [piece, score]: its place is its id
+    if (Is({"model", "vocab", "[]"}) && piece_open_) {  // [piece, score]: its place is its id
       model.push_back({pieces_++, value});
       piece_open_ = false;
     }
@@ -119,10 +119,9 @@ Result<std::unique_ptr<KeySource>> OpenVocabulary(std::unique_ptr<Input> input) 
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &sax)) {
     return Status::BadInput(name + " " + sax.error());
   }
-  std::vector<Token> tokens = std::move(sax.model.empty() ? sax.top : sax.model);
-  if (!sax.model.empty()) {
-    tokens.insert(tokens.end(), sax.added.begin(), sax.added.end());
-  }
+  const bool tokenizer = !sax.model.empty();
+  std::vector<Token> tokens = std::move(tokenizer ? sax.model : sax.top);
+  if (tokenizer) tokens.insert(tokens.end(), sax.added.begin(), sax.added.end());
   if (tokens.empty()) {
     return Status::BadInput(name + ": no vocabulary: expected model.vocab (tokenizer.json) or an "
                             "object of token and id (vocab.json)");
