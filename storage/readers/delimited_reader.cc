@@ -183,6 +183,7 @@ Status DelimitedReader::Start() {
   EDO_RETURN_IF_ERROR(SkipByteOrderMark(input_.get()));
   EDO_ASSIGN_OR_RETURN(const std::vector<std::string_view> lines,
                        PeekLines(input_.get(), kSampleLines));
+  EDO_RETURN_IF_ERROR(RefuseCrLineEnds(*input_));
   const KeyKind with_header = GuessKeyKind(lines, true), without = GuessKeyKind(lines, false);
   if (input_->size() && !lines.empty()) {
     uint64_t bytes = 0;

@@ -74,6 +74,18 @@ bool IsPickle(std::string_view start) {
          ("}](c\x8a\x95KJMX)N"sv.find(start[2]) != std::string_view::npos);
 }
 
+// UTF-16 without a byte order mark: ASCII with a NUL behind or before every byte.
+bool IsUtf16(std::string_view start) {
+  if (start.size() < 8) return false;
+  bool little = true, big = true;
+  for (size_t i = 0; i < 8; i += 2) {
+    const auto printable = [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t'; };
+    little = little && printable(start[i]) && start[i + 1] == 0;
+    big = big && start[i] == 0 && printable(start[i + 1]);
+  }
+  return little || big;
+}
+
 bool IsBzip2(std::string_view start) {
   return start.starts_with("BZh") && start.size() >= 10 && start[3] >= '1' && start[3] <= '9' &&
          (start.substr(4, 6) == "\x31\x41\x59\x26\x53\x59"sv ||
@@ -166,6 +178,7 @@ std::string NameForeignBytes(std::string_view start) {
     return "this is a Python pickle (gensim .save, old PyTorch .pt); a pickle can run programs when "
            "it is read, so it is refused: save the rows as .npy, word2vec or safetensors";
   }
+  if (IsUtf16(start)) return "this is UTF-16 text without a byte order mark; convert it to UTF-8";
   if (IsBzip2(start)) {
     return "this is bzip2 data; decompress it first (gzip and zstd are read as they are)";
   }

@@ -7,6 +7,7 @@
 #include "storage/readers/messages.h"
 #include "storage/readers/number.h"
 #include "storage/readers/readers.h"
+#include "storage/readers/sniff.h"
 #include "storage/readers/text_fields.h"
 
 namespace edo::storage {
@@ -94,6 +95,7 @@ Status TextReader::ReadHeader() {
 // may be misread (a key that ends in a number, a row cut short).
 Status TextReader::LearnDim() {
   EDO_ASSIGN_OR_RETURN(std::vector<std::string_view> lines, PeekLines(input_.get(), kSampleLines));
+  EDO_RETURN_IF_ERROR(RefuseCrLineEnds(*input_));
   std::erase_if(lines, IsBlank);
   if (info_.dim == 0) {
     std::map<uint32_t, uint32_t> votes;
@@ -194,11 +196,11 @@ Status TextReader::ParseCarefully(std::string_view line, float* values,
   *key = KeyBefore(line, static_cast<size_t>(fields[first].data() - line.data()));
   // A number right before the values is more likely a value too many than the end of a key. Only
   // a dim given by the caller says otherwise.
-  if (first > key_fields_least && options_.dim == 0) {
-    const std::string_view last = fields[first - 1];
-    if (IsNumber(last) || LooksLikeNumber(last)) {
-      return WrongCount(line, "if " + Quote(last) + " belongs to the key, give the dimension");
-    }
+  if (first > key_fields_least && options_.dim == 0 &&
+      HoldsValues({fields.begin() + static_cast<ptrdiff_t>(key_fields_least),
+                   fields.begin() + static_cast<ptrdiff_t>(first)}, info_.dim)) {
+    return WrongCount(line, "or two rows on one line; if " + Quote(*key) +
+                                " is the key, give the dimension");
   }
   return Status::Ok();
 }
@@ -260,8 +262,11 @@ Result<bool> TextReader::Fill(RowBatch* batch, uint64_t max_rows) {
     ++rows_seen_;
     std::string_view key;
     if (!ParseQuickly(line_, NextRow(batch), &key)) {
-      const Status status = ParseCarefully(line_, NextRow(batch), &key);
+      Status status = ParseCarefully(line_, NextRow(batch), &key);
       if (!status.ok()) {
+        if (rows_seen_ == 1 && HasBinaryBytes(line_)) {
+          status = Bad("the row is not text: these bytes look like word2vec binary (word2vec-bin)");
+        }
         const std::string first(line_.substr(0, line_.find_first_of(" \t")));
         EDO_RETURN_IF_ERROR(BadRow(status, lines_.number(), first));
         continue;

@@ -13,7 +13,7 @@ class TextWriter final : public WriterBase {
 
  protected:
   std::string WhyNot(std::string_view key, uint64_t row) const override {
-    if (const std::string why = WhyNotATextKey(key); !why.empty()) return why;
+    if (const std::string why = WhyNotATextKey(key, target_.dim); !why.empty()) return why;
     if (!header_ && row == 0) {
       if (LooksForeign(std::string(key) + " 0\n")) {
         return "begins like a file of another kind, and would be the first bytes of the file";

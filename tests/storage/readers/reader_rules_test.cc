@@ -133,6 +133,17 @@ TEST(Rules, TextThatMisleads) {
   EXPECT_THAT(Message(ReadText("a 1 2 3\nb 1 2 3\nc 1 2\n", options)), HasSubstr("expected 3 values, found 2"));
   EXPECT_THAT(Message(ReadText("a 1\n\nb 2\n", options)), HasSubstr("line 2"));
   EXPECT_THAT(Message(ReadText("a 0,5 1,5\n", options)), HasSubstr("comma"));
+  EXPECT_THAT(Message(ReadText("a 1 2\rb 3 4\r", options)), HasSubstr("CR"));
+  EXPECT_THAT(ReadText("a\rb 1 2", options).status.ok(), false);
+  EXPECT_THAT(ReadText("a\rb 1 2\n", options).keys, ElementsAre("a\rb"));
+  EXPECT_THAT(ReadText("a 1 2", options).keys, ElementsAre("a"));
+  EXPECT_THAT(Message(ReadText("a 1 2\nb 1 2\nc 1 2d 3 4\n", options)), HasSubstr("two rows"));
+  const std::string utf16("3\0 \0" "4\0\n\0", 8);
+  EXPECT_THAT(Message(ReadText(utf16, options)), HasSubstr("UTF-16"));
+  options.format = "word2vec";
+  EXPECT_THAT(Message(ReadText(std::string("2 1\na \0\0\0\1\nb \0\0\0\2\n", 18), options)),
+              HasSubstr("binary"));
+  options.format = "glove";
   const Read spaces = ReadText("new york 1 2\n  3 4\n\xc2\xa0 5 6\n", options);
   EXPECT_THAT(spaces.keys, ElementsAre("new york", " ", "\xc2\xa0"));
 }
