@@ -215,8 +215,15 @@ bool DelimitedReader::ParseQuickly(float* values, std::string_view* key) const {
   const char* const end = record_.data() + record_.size();
   for (uint32_t i = 0; i < info_.dim; ++i) {
     if (p >= end || *p != delimiter_) return false;
-    p = ParseShortDecimal(p + 1, values + i);
-    if (p == nullptr) return false;
+    const char* after = ParseShortDecimal(p + 1, values + i);
+    if (after == nullptr) {
+      const size_t begin = static_cast<size_t>(p + 1 - record_.data());
+      const size_t bytes = std::min(record_.find(delimiter_, begin), record_.size()) - begin;
+      const std::string_view field = record_.substr(begin, bytes);
+      if (ParseFloat(Trim(field), values + i) == NumberKind::kNone) return false;
+      after = field.data() + bytes;
+    }
+    p = after;
   }
   return p == end;
 }

@@ -32,10 +32,15 @@ TEST(Number, RandomDecimalsRoundAsStrtof) {
   std::mt19937_64 random(test::Seed(11));
   for (int i = 0; i < 300000; ++i) {
     std::string text(random() % 2 ? "-" : "");
-    const uint64_t before = 1 + random() % 9, after = random() % 12;
+    const uint64_t before = 1 + random() % (random() % 2 ? 2 : 9), after = random() % 21;
     for (uint64_t d = 0; d < before; ++d) text += static_cast<char>('0' + random() % 10);
     if (after > 0) text += '.';
     for (uint64_t d = 0; d < after; ++d) text += static_cast<char>('0' + random() % 10);
+    if (random() % 4 == 0) {
+      text += random() % 2 ? "e" : "E";
+      if (const uint64_t sign = random() % 3) text += sign == 1 ? "-" : "+";
+      text += std::to_string(random() % 30);
+    }
     CheckOne<false>(text);
     CheckOne<true>(text);
   }
@@ -53,6 +58,14 @@ TEST(Number, PrintedFloatsAndTiesRoundAsStrtof) {
       if (end - text < 60) CheckOne<false>(std::string(text, end));
     }
   }
+  for (int i = 0; i < 300000; ++i) {  // on and beside ties, with 13 to 18 digits behind the point
+    const auto value = std::bit_cast<float>(0x3a800000u + static_cast<uint32_t>(random() % 0x6000000u));
+    const double middle = (static_cast<double>(value) + std::nextafter(value, 1e30f)) / 2;
+    char text[64];
+    const int places = 13 + static_cast<int>(random() % 6);
+    const auto end = std::to_chars(text, text + 64, middle, std::chars_format::fixed, places).ptr;
+    CheckOne<false>(std::string(text, end));
+  }
   for (uint32_t whole = 16777216; whole < 16777216 + 2000; ++whole) {  // ties at .0 above 2^24
     CheckOne<false>(std::to_string(whole));
     CheckOne<false>(std::to_string(whole) + ".5");
@@ -62,7 +75,7 @@ TEST(Number, PrintedFloatsAndTiesRoundAsStrtof) {
 TEST(Number, WhatIsNoNumber) {
   float value = 0;
   for (const char* text : {"", "-", "+", ".", "e5", "1e", "1e+", "0x10", "1_0", "1,5", "1:2", "--1",
-                           "+-1", "1.2.3", "nanx", "in", "1d5", "1f", " 1", "1 ", "nan(1)"}) {
+                           "+-1", "1.2.3", "nanx", "in", "1d5", "1f", "1e5e5", "1e-", "e", "1e5.", " 1", "1 ", "nan(1)"}) {
     EXPECT_EQ(ParseFloat(text, &value), NumberKind::kNone) << text;
     const std::string padded = std::string(text) + "\n" + std::string(32, '\0');
     const char* end = ParseShortDecimal(padded.data(), &value);
