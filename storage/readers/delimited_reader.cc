@@ -29,8 +29,12 @@ class DelimitedReader final : public ReaderBase {
  public:
   DelimitedReader(std::unique_ptr<Input> input, const SourceOptions& options,
                   const std::string& format)
-      : ReaderBase(std::move(input), options), lines_(input_.get()), quotes_(format == "csv"),
-        delimiter_(options.delimiter != 0 ? options.delimiter : quotes_ ? ',' : '\t') {
+      : ReaderBase(std::move(input), options),
+        lines_(input_.get()),
+        quotes_(format == "csv"),
+        delimiter_(options.delimiter != 0 ? options.delimiter
+                   : quotes_              ? ','
+                                          : '\t') {
     info_.format = format;
     info_.dtype = "text";
     info_.position_unit = "line";
@@ -81,8 +85,9 @@ Result<bool> DelimitedReader::NextRecord() {
     bool inside = true;
     while (inside) {
       EDO_ASSIGN_OR_RETURN(const bool more, lines_.Next(&record_));
-      if (!more) return Bad("a quote opened here is not closed before the end of the file (line " +
-                            std::to_string(record_line_) + ")");
+      if (!more)
+        return Bad("a quote opened here is not closed before the end of the file (line " +
+                   std::to_string(record_line_) + ")");
       gathered_.append("\n").append(record_);
       inside = !open();
       if (gathered_.size() > LineReader::kMaxLineBytes) {

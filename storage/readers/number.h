@@ -12,7 +12,7 @@
 namespace edo::storage {
 
 enum class NumberKind : uint8_t {
-  kNone,       // not a number
+  kNone,  // not a number
   kFinite,
   kOverflow,   // a finite number beyond fp32; the value is an infinity
   kNonFinite,  // nan, inf, infinity in any case, with or without a sign
@@ -27,11 +27,11 @@ std::optional<int64_t> ParseInt64(std::string_view text);
 // True when `text` is how that integer is printed: no '+', no leading zeros, no "-0".
 bool IsCanonicalInt64(std::string_view text);
 
-inline constexpr auto kPowersOfTen = std::to_array<double>(
-    {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-     1e17, 1e18, 1e19, 1e20, 1e21, 1e22});
-inline constexpr auto kSmallPowersOfTen = std::to_array<uint64_t>(
-    {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000});
+inline constexpr auto kPowersOfTen =
+    std::to_array<double>({1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                           1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22});
+inline constexpr auto kSmallPowersOfTen =
+    std::to_array<uint64_t>({1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000});
 
 // Reads the digits at p, at most eight, into *number (times ten a digit) and returns how many.
 // Eight bytes at p must be readable.
@@ -45,7 +45,8 @@ inline unsigned ParseDigits8(const char* p, uint64_t* number) {
   uint64_t v = digits << (64 - 8 * count);  // the first digit moves up, zeros come before it
   v = v * 10 + (v >> 8);
   v = ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
-       ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+       ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+      32;
   *number = *number * kSmallPowersOfTen[count] + static_cast<uint32_t>(v);
   return count;
 }

@@ -24,7 +24,8 @@ class TextWriter final : public WriterBase {
 
   Status CheckTarget() const override {
     if (header_ || target_.rows > 0) return Status::Ok();
-    return Status::BadInput("table '" + target_.table + "' has 0 rows: glove text has no header to "
+    return Status::BadInput("table '" + target_.table +
+                            "' has 0 rows: glove text has no header to "
                             "keep its dimension in (format word2vec has)");
   }
 

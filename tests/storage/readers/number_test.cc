@@ -1,5 +1,6 @@
 // The number parsers against strtof (correctly rounded in glibc) and from_chars, bit for bit, over
-// random decimals of every length and over every tie between two floats that a short decimal can hit.
+// random decimals of every length and over every tie between two floats that a short decimal can
+// hit.
 #include "storage/readers/number.h"
 
 #include <gtest/gtest.h>
@@ -51,15 +52,17 @@ TEST(Number, PrintedFloatsAndTiesRoundAsStrtof) {
   for (int i = 0; i < 300000; ++i) {
     const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()) & 0xbfffffffu);
     char text[64];
-    const double middle = (static_cast<double>(value) +
-                           std::nextafter(value, 1e30f)) / 2;  // halfway between two floats
-    for (const auto end : {std::to_chars(text, text + 64, value).ptr,
-                           std::to_chars(text, text + 64, middle, std::chars_format::fixed, 12).ptr}) {
+    const double middle = (static_cast<double>(value) + std::nextafter(value, 1e30f)) /
+                          2;  // halfway between two floats
+    for (const auto end :
+         {std::to_chars(text, text + 64, value).ptr,
+          std::to_chars(text, text + 64, middle, std::chars_format::fixed, 12).ptr}) {
       if (end - text < 60) CheckOne<false>(std::string(text, end));
     }
   }
   for (int i = 0; i < 300000; ++i) {  // on and beside ties, with 13 to 18 digits behind the point
-    const auto value = std::bit_cast<float>(0x3a800000u + static_cast<uint32_t>(random() % 0x6000000u));
+    const auto value =
+        std::bit_cast<float>(0x3a800000u + static_cast<uint32_t>(random() % 0x6000000u));
     const double middle = (static_cast<double>(value) + std::nextafter(value, 1e30f)) / 2;
     char text[64];
     const int places = 13 + static_cast<int>(random() % 6);
@@ -74,8 +77,9 @@ TEST(Number, PrintedFloatsAndTiesRoundAsStrtof) {
 
 TEST(Number, WhatIsNoNumber) {
   float value = 0;
-  for (const char* text : {"", "-", "+", ".", "e5", "1e", "1e+", "0x10", "1_0", "1,5", "1:2", "--1",
-                           "+-1", "1.2.3", "nanx", "in", "1d5", "1f", "1e5e5", "1e-", "e", "1e5.", " 1", "1 ", "nan(1)"}) {
+  for (const char* text : {"",      "-",   "+",   ".",    "e5",    "1e",   "1e+",   "0x10", "1_0",
+                           "1,5",   "1:2", "--1", "+-1",  "1.2.3", "nanx", "in",    "1d5",  "1f",
+                           "1e5e5", "1e-", "e",   "1e5.", " 1",    "1 ",   "nan(1)"}) {
     EXPECT_EQ(ParseFloat(text, &value), NumberKind::kNone) << text;
     const std::string padded = std::string(text) + "\n" + std::string(32, '\0');
     const char* end = ParseShortDecimal(padded.data(), &value);

@@ -123,14 +123,18 @@ TEST(Rules, TheLimitStopsBeforeAFault) {
 TEST(Rules, TextThatMisleads) {
   SourceOptions options;
   options.format = "word2vec";
-  EXPECT_THAT(Message(ReadText("3 2\na 1 2\nb 1 2\n", options)), HasSubstr("header says 3 rows, found 2"));
-  EXPECT_THAT(Message(ReadText("1 2\nnew york 1\n", options)), HasSubstr("expected 2 values, found 1"));
-  EXPECT_THAT(Message(ReadText("2 2\na 1 2\nb 1 2 3\n", options)), HasSubstr("expected 2 values, found 3"));
+  EXPECT_THAT(Message(ReadText("3 2\na 1 2\nb 1 2\n", options)),
+              HasSubstr("header says 3 rows, found 2"));
+  EXPECT_THAT(Message(ReadText("1 2\nnew york 1\n", options)),
+              HasSubstr("expected 2 values, found 1"));
+  EXPECT_THAT(Message(ReadText("2 2\na 1 2\nb 1 2 3\n", options)),
+              HasSubstr("expected 2 values, found 3"));
   EXPECT_THAT(Message(ReadText("10000 300 3 6 2 2147483647 < >\n", options)), HasSubstr("floret"));
   EXPECT_THAT(Message(ReadText("1 0\n", options)), HasSubstr("dimension 0"));
   EXPECT_THAT(Message(ReadText("1 99999999999\n", options)), HasSubstr("65536"));
   options.format = "glove";
-  EXPECT_THAT(Message(ReadText("a 1 2 3\nb 1 2 3\nc 1 2\n", options)), HasSubstr("expected 3 values, found 2"));
+  EXPECT_THAT(Message(ReadText("a 1 2 3\nb 1 2 3\nc 1 2\n", options)),
+              HasSubstr("expected 3 values, found 2"));
   EXPECT_THAT(Message(ReadText("a 1\n\nb 2\n", options)), HasSubstr("line 2"));
   EXPECT_THAT(Message(ReadText("a 0,5 1,5\n", options)), HasSubstr("comma"));
   EXPECT_THAT(Message(ReadText("a 1 2\rb 3 4\r", options)), HasSubstr("CR"));
@@ -138,7 +142,10 @@ TEST(Rules, TextThatMisleads) {
   EXPECT_THAT(ReadText("a\rb 1 2\n", options).keys, ElementsAre("a\rb"));
   EXPECT_THAT(ReadText("a 1 2", options).keys, ElementsAre("a"));
   EXPECT_THAT(Message(ReadText("a 1 2\nb 1 2\nc 1 2d 3 4\n", options)), HasSubstr("two rows"));
-  const std::string utf16("3\0 \0" "4\0\n\0", 8);
+  const std::string utf16(
+      "3\0 \0"
+      "4\0\n\0",
+      8);
   EXPECT_THAT(Message(ReadText(utf16, options)), HasSubstr("UTF-16"));
   options.format = "word2vec";
   EXPECT_THAT(Message(ReadText(std::string("2 1\na \0\0\0\1\nb \0\0\0\2\n", 18), options)),
@@ -146,6 +153,13 @@ TEST(Rules, TextThatMisleads) {
   options.format = "glove";
   const Read spaces = ReadText("new york 1 2\n  3 4\n\xc2\xa0 5 6\n", options);
   EXPECT_THAT(spaces.keys, ElementsAre("new york", " ", "\xc2\xa0"));
+}
+
+TEST(Rules, AFirstLineOfTwoIntegersIsJudgedByTheRowsBehindIt) {
+  EXPECT_THAT(Message(ReadText("1 300\nriver 0.5\n", {})),
+              HasSubstr("expected 300 values, found 1"));
+  EXPECT_THAT(ReadText("3 4\n5 6\n7 8\n", {}).keys, ElementsAre("3", "5", "7"));
+  EXPECT_THAT(ReadText("2 1\n5 6\n7 8\n", {}).keys, ElementsAre("5", "7"));
 }
 
 TEST(Rules, AGivenDimLetsKeysEndInNumbers) {
@@ -176,16 +190,17 @@ TEST(Rules, JsonlForms) {
   SourceOptions options;
   options.format = "jsonl";
   const Read read = ReadText(
-      "{\"x\": {\"y\": [1, {\"z\": null}]}, \"word\": \"\\u00e9\\ud83d\\ude00\", \"embedding\": [1, -2e0]}\n"
+      "{\"x\": {\"y\": [1, {\"z\": null}]}, \"word\": \"\\u00e9\\ud83d\\ude00\", \"embedding\": "
+      "[1, -2e0]}\n"
       "[\"k\", [0.5, 3]]\n{\"id_base64\": \"/w==\", \"vector\": [1, 2]}\n",
       options);
   EDO_EXPECT_OK(read.status);
   EXPECT_THAT(read.keys, ElementsAre("\xc3\xa9\xf0\x9f\x98\x80", "k", "\xff"));
-  for (const char* bad : {"{\"id\":1,\"vector\":[01]}", "{\"id\":1,\"vector\":[1.]}",
-                          "{\"id\":1,\"vector\":[.5]}", "{\"id\":1,\"vector\":[+1]}",
-                          "{\"id\":1,\"vector\":[1,]}", "{\"id\":1,\"vector\":[]}",
-                          "{\"id\":1,\"vector\":[1]} x", "{\"id\":1,\"vector\":[\"x\"]}",
-                          "{\"id\":1,\"vector\":[1],}", "{\"id\":1 \"vector\":[1]}", "{}", "[]", "nul"}) {
+  for (const char* bad :
+       {"{\"id\":1,\"vector\":[01]}", "{\"id\":1,\"vector\":[1.]}", "{\"id\":1,\"vector\":[.5]}",
+        "{\"id\":1,\"vector\":[+1]}", "{\"id\":1,\"vector\":[1,]}", "{\"id\":1,\"vector\":[]}",
+        "{\"id\":1,\"vector\":[1]} x", "{\"id\":1,\"vector\":[\"x\"]}",
+        "{\"id\":1,\"vector\":[1],}", "{\"id\":1 \"vector\":[1]}", "{}", "[]", "nul"}) {
     EXPECT_FALSE(ReadText(bad, options).status.ok()) << bad;
   }
   const std::string deep = "{\"id\":1,\"x\":" + std::string(100000, '[') + "}";
@@ -194,8 +209,8 @@ TEST(Rules, JsonlForms) {
 }
 
 TEST(Rules, EmptyInputs) {
-  for (const char* format : {"", "word2vec", "glove", "csv", "jsonl", "npy", "edo", "word2vec-bin",
-                             "safetensors"}) {
+  for (const char* format :
+       {"", "word2vec", "glove", "csv", "jsonl", "npy", "edo", "word2vec-bin", "safetensors"}) {
     SourceOptions options;
     options.format = format;
     EXPECT_THAT(Message(ReadText("", options)), HasSubstr("0 bytes")) << format;
@@ -245,8 +260,11 @@ TEST_F(KeysTest, FromEverySource) {
   EXPECT_THAT(ReadRaw("k.bin", std::string("\1\0\0\0\xff\xff\xff\xff\0\0\0\0", 12), "i32").ids,
               ElementsAre(1, -1, 0));
   EXPECT_THAT(ReadRaw("k.json", "{\"b\":1,\"a\":0,\"c\":2}").keys, ElementsAre("a", "b", "c"));
-  EXPECT_THAT(ReadRaw("t.json", "{\"added_tokens\":[{\"id\":2,\"content\":\"<s>\"}],\"model\":{\"vocab\":"
-                                "{\"a\":0,\"b\":1}}}").keys, ElementsAre("a", "b", "<s>"));
+  EXPECT_THAT(ReadRaw("t.json",
+                      "{\"added_tokens\":[{\"id\":2,\"content\":\"<s>\"}],\"model\":{\"vocab\":"
+                      "{\"a\":0,\"b\":1}}}")
+                  .keys,
+              ElementsAre("a", "b", "<s>"));
   EXPECT_THAT(ReadRaw("u.json", "{\"model\":{\"vocab\":[[\"x\",-1.5],[\"y\",0],[\"z\",1]]}}").keys,
               ElementsAre("x", "y", "z"));
 }

@@ -77,7 +77,8 @@ TEST(OutputFile, ExistingFilesNeedForceAndLinksAreFollowed) {
 
 TEST(OutputFile, RefusalsOfTheSystemAreNamed) {
   const test::TempDir directory;
-  EXPECT_THAT(std::string(WriteAll(Target(directory.path(), 1000)).message()), HasSubstr("is a directory"));
+  EXPECT_THAT(std::string(WriteAll(Target(directory.path(), 1000)).message()),
+              HasSubstr("is a directory"));
   EXPECT_EQ(WriteAll(Target("/dev/full", 1000)).code(), StatusCode::kNoSpace);
   EXPECT_EQ(WriteAll(Target("/dev/full", 1000000)).code(), StatusCode::kNoSpace);
   EXPECT_FALSE(WriteAll(Target("/nonexistent/t.vec", 1000)).ok());
@@ -107,10 +108,18 @@ TEST(OutputFile, APipeWhoseReaderHasGoneIsAnError) {
 TEST(OutputFile, KeysThatAFormatCannotHoldAreNamed) {
   TargetInfo target = Target("t", 1);
   target.key_kind = KeyKind::kText;
-  const std::vector<std::pair<std::string, std::string>> refused{
-      {"word2vec", "a\nb"}, {"word2vec", "a "}, {"word2vec", "catch 22"}, {"word2vec-bin", "a b"},
-      {"word2vec-bin", "\na"}, {"glove", "\xef\xbb\xbf" "a"}, {"tsv", "a\tb"}, {"npy", "a\nb"},
-      {"raw", "a\r"}, {"glove", "<html><p>"}};
+  const std::vector<std::pair<std::string, std::string>> refused{{"word2vec", "a\nb"},
+                                                                 {"word2vec", "a "},
+                                                                 {"word2vec", "catch 22"},
+                                                                 {"word2vec-bin", "a b"},
+                                                                 {"word2vec-bin", "\na"},
+                                                                 {"glove",
+                                                                  "\xef\xbb\xbf"
+                                                                  "a"},
+                                                                 {"tsv", "a\tb"},
+                                                                 {"npy", "a\nb"},
+                                                                 {"raw", "a\r"},
+                                                                 {"glove", "<html><p>"}};
   for (const auto& [format, key] : refused) {
     target.format = format;
     auto writer = OpenRowWriter(target);
@@ -128,8 +137,10 @@ TEST(OutputFile, KeysThatAFormatCannotHoldAreNamed) {
 TEST(OutputFile, TheExtensionTellsTheFormat) {
   TargetInfo target = Target("t.vec", 0);
   target.format = "";
-  for (const auto& [path, format] : {std::pair{"a.vec", "fasttext"}, {"a.npy", "npy"},
-                                     {"b.c.JSONL", "jsonl"}, {"x.edo", "edo"}}) {
+  for (const auto& [path, format] : {std::pair{"a.vec", "fasttext"},
+                                     {"a.npy", "npy"},
+                                     {"b.c.JSONL", "jsonl"},
+                                     {"x.edo", "edo"}}) {
     target.path = path;
     auto writer = OpenRowWriter(target);
     ASSERT_TRUE(writer.ok()) << path;
