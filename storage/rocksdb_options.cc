@@ -64,6 +64,8 @@ rocksdb::DBOptions DatabaseOptions(const RocksdbTuning& tuning) {
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   options.file_checksum_gen_factory = NewFileChecksumFactory();
   options.skip_stats_update_on_db_open = true;
+  // Our files carry whole-file checksums; without this, each ingested file would be warned of.
+  options.verify_sst_unique_id_in_manifest = false;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.max_background_jobs = 2;
