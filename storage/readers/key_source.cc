@@ -112,15 +112,18 @@ Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input) {
   static const std::map<std::string, IdType> kTypes{
       {"i1", {1, true}},  {"i2", {2, true}},  {"i4", {4, true}},  {"i8", {8, true}},
       {"u1", {1, false}}, {"u2", {2, false}}, {"u4", {4, false}}, {"u8", {8, false}}};
-  const auto known = kTypes.find(header.kind());
-  if (header.structured || known == kTypes.end()) {
+  const std::string kind = header.kind();
+  const bool strings = !header.structured && (kind.starts_with('U') || kind.starts_with('S'));
+  const auto known = kTypes.find(kind);
+  if (header.structured || (known == kTypes.end() && !strings)) {
     return Status::Unsupported(input->name() + " byte 10: keys of type " + header.descr +
-                               " cannot be read; integers (i4, i8, u8 ...) can");
+                               " cannot be read; integers (i4 i8 u8 ...) and strings (U S) can");
   }
   const bool column = header.shape.size() == 2 && header.shape[1] == 1;
   if (header.shape.size() != 1 && !column) {
     return BadByte(input->name(), 10, "keys of shape " + header.ShapeText() + "; they are 1-D");
   }
+  if (strings) return OpenNpyStrings(std::move(input), header);
   IdType type = known->second;
   type.big_endian = header.big_endian();
   const uint64_t bytes_left = input->size() ? *input->size() - input->offset() : UINT64_MAX;

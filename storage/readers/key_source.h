@@ -9,6 +9,7 @@
 
 #include "edo/transfer.h"
 #include "storage/readers/input.h"
+#include "storage/readers/npy_header.h"
 #include "storage/readers/safetensors_header.h"
 #include "storage/row_batch.h"
 
@@ -31,6 +32,10 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options);
 // "keys_bytes" with I64 "keys_offsets". nullptr when there are none. `input` must outlive it.
 Result<std::unique_ptr<KeySource>> OpenTensorKeys(const Input* input,
                                                   const SafetensorsHeader& header);
+
+// The rest of a .npy file whose header, of a string type (<U12, |S8), was read and checked as 1-D.
+Result<std::unique_ptr<KeySource>> OpenNpyStrings(std::unique_ptr<Input> input,
+                                                  const NpyHeader& header);
 
 // tokenizer.json (model.vocab, as an object or a Unigram list) and vocab.json: tokens in the order
 // of their ids, which must be 0, 1, 2 ...

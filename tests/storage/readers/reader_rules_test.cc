@@ -269,6 +269,19 @@ TEST_F(KeysTest, FromEverySource) {
               ElementsAre("x", "y", "z"));
 }
 
+TEST_F(KeysTest, FromNumpyStrings) {
+  std::string dict = "{'descr': '<U2', 'fortran_order': False, 'shape': (3,), }";
+  dict.resize(117, ' ');
+  std::string file("\x93NUMPY\1\0\x76\0", 10);
+  file += dict + "\n";
+  file += std::string("a\0\0\0\0\0\0\0\xe9\0\0\0b\0\0\0\0\0\0\0\0\0\0\0", 24);
+  EXPECT_THAT(ReadRaw("k.npy", file).keys, ElementsAre("a",
+                                                       "\xc3\xa9"
+                                                       "b",
+                                                       ""));
+  EXPECT_THAT(Message(ReadRaw("k.npy", file.substr(0, file.size() - 1))), HasSubstr("truncated"));
+}
+
 TEST_F(KeysTest, ACountThatDiffersNamesBothNumbers) {
   EXPECT_THAT(Message(ReadRaw("k.txt", "a\nb\n")), HasSubstr("2 keys, 3 rows"));
   EXPECT_THAT(Message(ReadRaw("k.txt", "a\nb\nc\nd\ne\n")), HasSubstr("5 keys, 3 rows"));
