@@ -20,9 +20,9 @@ class Cursor {
   explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
   uint64_t Unsigned(uint32_t size) {
     const std::string_view field = Bytes(size);
-    return field.size() < size ? 0
-                               : LoadUnsigned(reinterpret_cast<const std::byte*>(field.data()), size,
-                                              false);
+    return field.size() < size
+               ? 0
+               : LoadUnsigned(reinterpret_cast<const std::byte*>(field.data()), size, false);
   }
   std::string_view Bytes(uint64_t size) {
     if (size > bytes_.size()) {
@@ -66,9 +66,9 @@ class ArchiveReader final : public ReaderBase {
 
   uint64_t row_bytes_ = 0;
   std::string payload_;
-  uint64_t record_at_ = 0;   // byte of the record in the decompressed archive
-  uint64_t block_ = 0;       // records read: 1 after the header
-  uint64_t rows_read_ = 0;   // of the blocks taken so far
+  uint64_t record_at_ = 0;  // byte of the record in the decompressed archive
+  uint64_t block_ = 0;      // records read: 1 after the header
+  uint64_t rows_read_ = 0;  // of the blocks taken so far
   // The block being handed out: views into payload_.
   uint64_t block_rows_ = 0, next_in_block_ = 0, next_row_ = 0;
   const char* codes_ = nullptr;
@@ -82,9 +82,11 @@ Status ArchiveReader::ReadRecord(ArchiveRecord* kind) {
   record_at_ = input_->offset();
   std::byte head[kRecordHeadBytes];
   EDO_ASSIGN_OR_RETURN(const size_t got, input_->Read(head, sizeof head));
-  if (got < sizeof head) return Bad("the archive is truncated: it ends here without its end record");
+  if (got < sizeof head)
+    return Bad("the archive is truncated: it ends here without its end record");
   const uint64_t length = LoadUnsigned(head + 1, 4, false);
-  if (length > kMaxArchiveRecordBytes) return Bad("a record of " + std::to_string(length) + " bytes");
+  if (length > kMaxArchiveRecordBytes)
+    return Bad("a record of " + std::to_string(length) + " bytes");
   payload_.clear();
   while (payload_.size() < length) {  // grows by what was really read
     const size_t step = std::min<size_t>(length - payload_.size(), size_t{1} << 20);
@@ -110,8 +112,8 @@ Status ArchiveReader::ReadRecord(ArchiveRecord* kind) {
 Status ArchiveReader::Start() {
   EDO_ASSIGN_OR_RETURN(const std::string_view start, input_->Peek(kArchiveMagic.size() + 4));
   if (!start.starts_with(kArchiveMagic.substr(0, start.size()))) {
-    return BadByte(name(), 0, "this is not an edo archive: it begins with " +
-                                  Quote(start.substr(0, 8)));
+    return BadByte(name(), 0,
+                   "this is not an edo archive: it begins with " + Quote(start.substr(0, 8)));
   }
   if (start.size() < kArchiveMagic.size() + 4) {
     return BadByte(name(), start.size(), "the archive is truncated inside its first 12 bytes");

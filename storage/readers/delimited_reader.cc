@@ -29,8 +29,12 @@ class DelimitedReader final : public ReaderBase {
  public:
   DelimitedReader(std::unique_ptr<Input> input, const SourceOptions& options,
                   const std::string& format)
-      : ReaderBase(std::move(input), options), lines_(input_.get()), quotes_(format == "csv"),
-        delimiter_(options.delimiter != 0 ? options.delimiter : quotes_ ? ',' : '\t') {
+      : ReaderBase(std::move(input), options),
+        lines_(input_.get()),
+        quotes_(format == "csv"),
+        delimiter_(options.delimiter != 0 ? options.delimiter
+                   : quotes_              ? ','
+                                          : '\t') {
     info_.format = format;
     info_.dtype = "text";
     info_.position_unit = "line";
@@ -81,8 +85,9 @@ Result<bool> DelimitedReader::NextRecord() {
     bool inside = true;
     while (inside) {
       EDO_ASSIGN_OR_RETURN(const bool more, lines_.Next(&record_));
-      if (!more) return Bad("a quote opened here is not closed before the end of the file (line " +
-                            std::to_string(record_line_) + ")");
+      if (!more)
+        return Bad("a quote opened here is not closed before the end of the file (line " +
+                   std::to_string(record_line_) + ")");
       gathered_.append("\n").append(record_);
       inside = !open();
       if (gathered_.size() > LineReader::kMaxLineBytes) {
@@ -183,6 +188,7 @@ Status DelimitedReader::Start() {
   EDO_RETURN_IF_ERROR(SkipByteOrderMark(input_.get()));
   EDO_ASSIGN_OR_RETURN(const std::vector<std::string_view> lines,
                        PeekLines(input_.get(), kSampleLines));
+  EDO_RETURN_IF_ERROR(RefuseCrLineEnds(*input_));
   const KeyKind with_header = GuessKeyKind(lines, true), without = GuessKeyKind(lines, false);
   if (input_->size() && !lines.empty()) {
     uint64_t bytes = 0;
@@ -214,8 +220,15 @@ bool DelimitedReader::ParseQuickly(float* values, std::string_view* key) const {
   const char* const end = record_.data() + record_.size();
   for (uint32_t i = 0; i < info_.dim; ++i) {
     if (p >= end || *p != delimiter_) return false;
-    p = ParseShortDecimal(p + 1, values + i);
-    if (p == nullptr) return false;
+    const char* after = ParseShortDecimal(p + 1, values + i);
+    if (after == nullptr) {
+      const size_t begin = static_cast<size_t>(p + 1 - record_.data());
+      const size_t bytes = std::min(record_.find(delimiter_, begin), record_.size()) - begin;
+      const std::string_view field = record_.substr(begin, bytes);
+      if (ParseFloat(Trim(field), values + i) == NumberKind::kNone) return false;
+      after = field.data() + bytes;
+    }
+    p = after;
   }
   return p == end;
 }

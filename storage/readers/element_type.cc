@@ -16,9 +16,9 @@ struct Known {
   uint32_t bytes;
 };
 constexpr std::array kKnown{
-    Known{ElementType::kF32, "f32", 4},         Known{ElementType::kF16, "f16", 2},
-    Known{ElementType::kBF16, "bf16", 2},       Known{ElementType::kF64, "f64", 8},
-    Known{ElementType::kI8, "i8", 1},           Known{ElementType::kU8, "u8", 1},
+    Known{ElementType::kF32, "f32", 4},        Known{ElementType::kF16, "f16", 2},
+    Known{ElementType::kBF16, "bf16", 2},      Known{ElementType::kF64, "f64", 8},
+    Known{ElementType::kI8, "i8", 1},          Known{ElementType::kU8, "u8", 1},
     Known{ElementType::kF8E4M3, "f8_e4m3", 1}, Known{ElementType::kF8E5M2, "f8_e5m2", 1},
 };
 

@@ -84,7 +84,8 @@ Result<std::unique_ptr<Input>> Input::Decompress(std::unique_ptr<Input> inner) {
   input->raw_total_ = inner->raw_total_;
   input->plain_ = false;
   EDO_ASSIGN_OR_RETURN(
-      input->source_, MakeZstdSource(std::make_unique<InputSource>(std::move(inner)), input->name_));
+      input->source_,
+      MakeZstdSource(std::make_unique<InputSource>(std::move(inner)), input->name_));
   return input;
 }
 
@@ -182,8 +183,8 @@ Result<size_t> Input::ReadAt(uint64_t offset, void* to, size_t bytes) const {
   }
   size_t done = 0;
   while (done < bytes) {
-    const ssize_t got = pread(fd_, static_cast<char*>(to) + done, bytes - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t got =
+        pread(fd_, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       return Status::IoError(name_ + " byte " + std::to_string(offset + done) +

@@ -73,9 +73,9 @@ class Input {
   size_t capacity_ = 0, begin_ = 0, end_ = 0;
   uint64_t offset_ = 0;
   bool ended_ = false;
-  bool plain_ = true;           // not compressed: the window counts as unread in raw_bytes
-  int fd_ = -1;                 // for ReadAt; owned by source_
-  std::string_view memory_;     // for ReadAt
+  bool plain_ = true;        // not compressed: the window counts as unread in raw_bytes
+  int fd_ = -1;              // for ReadAt; owned by source_
+  std::string_view memory_;  // for ReadAt
   std::optional<uint64_t> size_;
   uint64_t raw_total_ = 0;
 };

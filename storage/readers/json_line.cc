@@ -229,8 +229,7 @@ Status JsonLine::ParseValues(std::string_view name) {
       SkipSpace();
       const Status status = ParseOddValue(to);
       if (!status.ok()) {
-        return status.WithContext(InQuotes(name) + " value " +
-                                  std::to_string(value_count_ + 1));
+        return status.WithContext(InQuotes(name) + " value " + std::to_string(value_count_ + 1));
       }
     }
     ++value_count_;

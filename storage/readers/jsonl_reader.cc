@@ -36,8 +36,9 @@ class JsonlReader final : public ReaderBase {
     const Status status = row_.Parse(line_, nullptr, 0, !lines_.had_line_end());
     if (!status.ok()) return Bad(status.message());
     if (row_.value_count() == 0) return Bad("the row has no values (dimension 0)");
-    info_.dim = options_.dim != 0 ? options_.dim
-                                  : static_cast<uint32_t>(std::min<size_t>(row_.value_count(), UINT32_MAX));
+    info_.dim = options_.dim != 0
+                    ? options_.dim
+                    : static_cast<uint32_t>(std::min<size_t>(row_.value_count(), UINT32_MAX));
     if (info_.dim > kMaxDim) {
       return Bad("a row of " + std::to_string(row_.value_count()) + " values; the most is " +
                  std::to_string(kMaxDim));

@@ -110,7 +110,7 @@ class IdKeys final : public KeySource {
 Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input) {
   EDO_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(input.get()));
   static const std::map<std::string, IdType> kTypes{
-      {"i1", {1, true}}, {"i2", {2, true}}, {"i4", {4, true}}, {"i8", {8, true}},
+      {"i1", {1, true}},  {"i2", {2, true}},  {"i4", {4, true}},  {"i8", {8, true}},
       {"u1", {1, false}}, {"u2", {2, false}}, {"u4", {4, false}}, {"u8", {8, false}}};
   const auto known = kTypes.find(header.kind());
   if (header.structured || known == kTypes.end()) {
@@ -125,8 +125,9 @@ Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input) {
   type.big_endian = header.big_endian();
   const uint64_t bytes_left = input->size() ? *input->size() - input->offset() : UINT64_MAX;
   if (bytes_left / type.bytes < header.shape[0]) {
-    return BadByte(input->name(), *input->size(), "the file is truncated: it holds " +
-                   Count(bytes_left / type.bytes, "key") + " of " + std::to_string(header.shape[0]));
+    return BadByte(input->name(), *input->size(),
+                   "the file is truncated: it holds " + Count(bytes_left / type.bytes, "key") +
+                       " of " + std::to_string(header.shape[0]));
   }
   return std::unique_ptr<KeySource>(
       std::make_unique<IdKeys>(std::move(input), type, header.shape[0]));
@@ -148,7 +149,8 @@ Result<std::unique_ptr<KeySource>> OpenRawKeys(std::unique_ptr<Input> input,
     }
     count = *size / known->second.bytes;
   }
-  return std::unique_ptr<KeySource>(std::make_unique<IdKeys>(std::move(input), known->second, count));
+  return std::unique_ptr<KeySource>(
+      std::make_unique<IdKeys>(std::move(input), known->second, count));
 }
 
 // Keys in tensors of the file that also holds the rows.
@@ -156,7 +158,11 @@ class TensorKeys final : public KeySource {
  public:
   TensorKeys(const Input* input, KeyKind kind, uint64_t count, uint64_t ids_at, uint64_t bytes_at,
              uint64_t bytes)
-      : input_(input), kind_(kind), count_(count), ids_at_(ids_at), bytes_at_(bytes_at),
+      : input_(input),
+        kind_(kind),
+        count_(count),
+        ids_at_(ids_at),
+        bytes_at_(bytes_at),
         bytes_(bytes) {}
   const std::string& name() const override { return input_->name(); }
   KeyKind kind() const override { return kind_; }
@@ -170,8 +176,10 @@ class TensorKeys final : public KeySource {
       const bool text = kind_ == KeyKind::kText;
       std::vector<int64_t> numbers(step + text);  // text: one more offset than keys
       const uint64_t at = ids_at_ + 8 * next_;
-      EDO_ASSIGN_OR_RETURN(const size_t got, input_->ReadAt(at, numbers.data(), 8 * numbers.size()));
-      if (got < 8 * numbers.size()) return BadByte(name(), at + got, "the file ends inside the keys");
+      EDO_ASSIGN_OR_RETURN(const size_t got,
+                           input_->ReadAt(at, numbers.data(), 8 * numbers.size()));
+      if (got < 8 * numbers.size())
+        return BadByte(name(), at + got, "the file ends inside the keys");
       if (text) {
         EDO_RETURN_IF_ERROR(AddText(numbers, batch));
       } else {
@@ -189,9 +197,10 @@ class TensorKeys final : public KeySource {
       const int64_t begin = offsets[i], end = offsets[i + 1];
       if (begin < 0 || end < begin || static_cast<uint64_t>(end) > bytes_ ||
           end - begin > int64_t{kMaxKeyBytes}) {
-        return BadRow(name(), next_ + i, "tensor 'keys_offsets': a key from " +
-                      std::to_string(begin) + " to " + std::to_string(end) + " of " +
-                      std::to_string(bytes_) + " bytes in 'keys_bytes'");
+        return BadRow(name(), next_ + i,
+                      "tensor 'keys_offsets': a key from " + std::to_string(begin) + " to " +
+                          std::to_string(end) + " of " + std::to_string(bytes_) +
+                          " bytes in 'keys_bytes'");
       }
       key_.resize(static_cast<size_t>(end - begin));
       const uint64_t at = bytes_at_ + static_cast<uint64_t>(begin);
@@ -244,7 +253,9 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options) {
   for (const std::string_view raw : {"i32", "i64", "u32", "u64"}) {
     if (extension == raw) return OpenRawKeys(std::move(input), std::string(raw));
   }
-  if (const std::string foreign = NameForeignBytes(start); !foreign.empty()) {
+  const bool blank_first =
+      !start.empty() && std::string_view(" \t\r\n").find(start[0]) != start.npos;
+  if (const std::string foreign = NameForeignBytes(start); !foreign.empty() && !blank_first) {
     return Status::Unsupported(input->name() + " byte 0: " + foreign);
   }
   if (start.find('\0') != std::string_view::npos && extension != "txt") {
@@ -252,8 +263,8 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options) {
                             ": the keys file is not text; for raw ids give their type (i32 i64 u32 "
                             "u64)");
   }
-  auto lines = std::make_unique<LineKeys>(std::move(input),
-                                          options.key_kind.value_or(KeyKind::kText));
+  auto lines =
+      std::make_unique<LineKeys>(std::move(input), options.key_kind.value_or(KeyKind::kText));
   EDO_RETURN_IF_ERROR(lines->Start());
   return std::unique_ptr<KeySource>(std::move(lines));
 }

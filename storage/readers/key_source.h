@@ -17,8 +17,8 @@ namespace edo::storage {
 class KeySource {
  public:
   virtual ~KeySource() = default;
-  virtual const std::string& name() const = 0;  // for messages
-  virtual KeyKind kind() const = 0;             // kInt64 or kText
+  virtual const std::string& name() const = 0;        // for messages
+  virtual KeyKind kind() const = 0;                   // kInt64 or kText
   virtual std::optional<uint64_t> count() const = 0;  // when known ahead
   // Appends up to `wanted` keys to the batch's key fields; fewer only at the end.
   virtual Result<uint64_t> Next(uint64_t wanted, RowBatch* batch) = 0;

@@ -12,7 +12,10 @@ class KeyedReader final : public RowReader {
  public:
   KeyedReader(std::unique_ptr<RowReader> rows, std::unique_ptr<KeySource> keys,
               const SourceOptions& options)
-      : rows_(std::move(rows)), keys_(std::move(keys)), options_(options), info_(rows_->info()),
+      : rows_(std::move(rows)),
+        keys_(std::move(keys)),
+        options_(options),
+        info_(rows_->info()),
         by_position_(info_.key_kind == KeyKind::kDense) {
     info_.key_kind = keys_ ? keys_->kind() : KeyKind::kDense;
   }
@@ -169,10 +172,11 @@ class KeyedReader final : public RowReader {
 Result<std::unique_ptr<RowReader>> MakeKeyedReader(std::unique_ptr<RowReader> rows,
                                                    std::unique_ptr<KeySource> keys,
                                                    const SourceOptions& options) {
-  if (keys && options.on_bad_row == OnBadRow::kSkip &&
-      rows->info().key_kind != KeyKind::kDense) {
-    return Status::InvalidArgument("bad rows cannot be skipped when the keys come from another file "
-                                   "and the rows from " + rows->info().format);
+  if (keys && options.on_bad_row == OnBadRow::kSkip && rows->info().key_kind != KeyKind::kDense) {
+    return Status::InvalidArgument(
+        "bad rows cannot be skipped when the keys come from another file "
+        "and the rows from " +
+        rows->info().format);
   }
   auto reader = std::make_unique<KeyedReader>(std::move(rows), std::move(keys), options);
   EDO_RETURN_IF_ERROR(reader->CheckCounts());

@@ -57,6 +57,14 @@ Result<std::vector<std::string_view>> PeekLines(Input* input, size_t max_lines) 
   return lines;
 }
 
+Status RefuseCrLineEnds(const Input& input) {
+  const std::string_view start = input.window();
+  const size_t cr = start.find('\r');
+  if (cr == std::string_view::npos || cr + 1 >= start.size()) return Status::Ok();
+  if (start.find('\n') != std::string_view::npos) return Status::Ok();
+  return BadLine(input.name(), 1, "the line ends are CR alone, without LF; convert them to LF");
+}
+
 Status SkipByteOrderMark(Input* input) {
   EDO_ASSIGN_OR_RETURN(const std::string_view start, input->Peek(3));
   if (input->offset() == 0 && start.starts_with("\xef\xbb\xbf")) input->Consume(3);

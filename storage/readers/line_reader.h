@@ -41,6 +41,10 @@ inline std::string_view StripCr(std::string_view line) {
 // `max_lines`, and a cut last line only when it is the only one. The views die with the next read.
 Result<std::vector<std::string_view>> PeekLines(Input* input, size_t max_lines);
 
+// An error when what was peeked has CR and no LF at all: the line ends of an old Mac, which would
+// make one row of the whole file.
+Status RefuseCrLineEnds(const Input& input);
+
 // Skips a UTF-8 byte order mark at the very beginning of `input`.
 Status SkipByteOrderMark(Input* input);
 

@@ -10,7 +10,8 @@ namespace edo::storage {
 
 MatrixReader::MatrixReader(std::unique_ptr<Input> input, const SourceOptions& options,
                            SourceInfo info, const MatrixLayout& layout)
-    : ReaderBase(std::move(input), options), layout_(layout),
+    : ReaderBase(std::move(input), options),
+      layout_(layout),
       row_bytes_(uint64_t{ElementBytes(layout.type)} * layout.dim) {
   info.compression = info_.compression;
   info_ = std::move(info);
@@ -36,7 +37,8 @@ Result<std::unique_ptr<RowReader>> MatrixReader::Open(std::unique_ptr<Input> inp
   auto reader = std::unique_ptr<MatrixReader>(
       new MatrixReader(std::move(input), options, std::move(info), layout));
   if (layout.fortran_order && !reader->input_->seekable()) {
-    return Status::Unsupported(reader->name() + ": an array in Fortran order (column-major) needs a "
+    return Status::Unsupported(reader->name() +
+                               ": an array in Fortran order (column-major) needs a "
                                "seekable file, not a pipe or compressed data");
   }
   EDO_RETURN_IF_ERROR(reader->CheckSize());
@@ -61,16 +63,18 @@ Status MatrixReader::CheckSize() const {
   }
   // rows * row_bytes may not fit 64 bits; the quotient says the same.
   if (data / row_bytes_ < *layout_.rows) {
-    return BadByte(name(), *size, "the file is truncated: " + Count(*layout_.rows, "row") + " of " +
-                                      std::to_string(row_bytes_) + " bytes do not fit the " +
-                                      std::to_string(data) + " bytes of data it holds");
+    return BadByte(name(), *size,
+                   "the file is truncated: " + Count(*layout_.rows, "row") + " of " +
+                       std::to_string(row_bytes_) + " bytes do not fit the " +
+                       std::to_string(data) + " bytes of data it holds");
   }
   return Status::Ok();
 }
 
 Status MatrixReader::Truncated(uint64_t at) const {
-  return BadByte(name(), at, "the file is truncated inside row " + std::to_string(next_row_) +
-                                 (layout_.rows ? " of " + std::to_string(*layout_.rows) : ""));
+  return BadByte(name(), at,
+                 "the file is truncated inside row " + std::to_string(next_row_) +
+                     (layout_.rows ? " of " + std::to_string(*layout_.rows) : ""));
 }
 
 // Bytes behind the data: often a second array, appended by a second save to an open file.
@@ -92,8 +96,9 @@ Status MatrixReader::CheckEnd() {
   }
   std::string left = "bytes";
   if (input_->size()) left = std::to_string(*input_->size() - at) + " bytes";
-  return BadByte(name(), at, left + " follow the last row (" + Count(*layout_.rows, "row") + " of " +
-                                 std::to_string(row_bytes_) + " bytes)");
+  return BadByte(name(), at,
+                 left + " follow the last row (" + Count(*layout_.rows, "row") + " of " +
+                     std::to_string(row_bytes_) + " bytes)");
 }
 
 std::string MatrixReader::NameValue(uint32_t i, float value) const {

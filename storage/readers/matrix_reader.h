@@ -18,8 +18,8 @@ struct MatrixLayout {
   bool fortran_order = false;
   std::optional<uint64_t> rows;  // unset: until the input ends
   uint32_t dim = 0;
-  uint64_t data_offset = 0;      // bytes before it are skipped
-  bool ends_file = true;         // nothing may follow the data
+  uint64_t data_offset = 0;  // bytes before it are skipped
+  bool ends_file = true;     // nothing may follow the data
 };
 
 class MatrixReader final : public ReaderBase {
@@ -47,7 +47,7 @@ class MatrixReader final : public ReaderBase {
   const uint64_t row_bytes_;
   uint64_t next_row_ = 0;
   uint64_t end_row_ = UINT64_MAX;
-  std::vector<std::byte> raw_;       // encoded rows of the batch; unused for little-endian f32
+  std::vector<std::byte> raw_;          // encoded rows of the batch; unused for little-endian f32
   const std::byte* raw_row_ = nullptr;  // the row being checked, for NameValue
   std::vector<std::byte> column_;
 };

@@ -141,7 +141,9 @@ Result<NpyHeader> ReadNpyHeader(Input* input) {
   if (start.size() < 10) {
     return BadByte(name, 0, "a file of " + Count(start.size(), "byte") + " is too short for .npy");
   }
-  const auto byte = [&](size_t i) { return static_cast<uint64_t>(static_cast<unsigned char>(start[i])); };
+  const auto byte = [&](size_t i) {
+    return static_cast<uint64_t>(static_cast<unsigned char>(start[i]));
+  };
   const uint64_t major = byte(6), minor = byte(7);
   if (major < 1 || major > 3 || minor != 0) {
     return Status::Unsupported(name + " byte 6: .npy version " + std::to_string(major) + "." +
@@ -157,21 +159,24 @@ Result<NpyHeader> ReadNpyHeader(Input* input) {
   if (size && length > *size - begin) {
     // A header that begins well and is cut reads better as that than as a wrong length.
     if (*size < 64 || length < 4096) {
-      return BadByte(name, *size, "the header ends at byte " + std::to_string(*size) + " of " +
-                                      std::to_string(begin + length));
+      return BadByte(name, *size,
+                     "the header ends at byte " + std::to_string(*size) + " of " +
+                         std::to_string(begin + length));
     }
-    return BadByte(name, 8, "header length " + std::to_string(length) +
-                                " goes past the end of the file (" + std::to_string(*size) +
-                                " bytes)");
+    return BadByte(name, 8,
+                   "header length " + std::to_string(length) + " goes past the end of the file (" +
+                       std::to_string(*size) + " bytes)");
   }
   if (length > kMaxHeaderBytes) {
-    return BadByte(name, 8, "a header of " + std::to_string(length) + " bytes; the most is " +
-                                std::to_string(kMaxHeaderBytes));
+    return BadByte(name, 8,
+                   "a header of " + std::to_string(length) + " bytes; the most is " +
+                       std::to_string(kMaxHeaderBytes));
   }
   EDO_ASSIGN_OR_RETURN(start, input->Peek(begin + length));
   if (start.size() < begin + length) {
-    return BadByte(name, start.size(), "the header ends at byte " + std::to_string(start.size()) +
-                                           " of " + std::to_string(begin + length));
+    return BadByte(name, start.size(),
+                   "the header ends at byte " + std::to_string(start.size()) + " of " +
+                       std::to_string(begin + length));
   }
   NpyHeader header;
   header.data_offset = begin + length;

@@ -11,15 +11,15 @@
 namespace edo::storage {
 
 struct NpyHeader {
-  std::string descr;         // "<f4"; of a structured type the text of the whole list
+  std::string descr;  // "<f4"; of a structured type the text of the whole list
   bool structured = false;
   bool fortran_order = false;
   std::vector<uint64_t> shape;
   uint64_t data_offset = 0;
 
   bool big_endian() const { return descr.starts_with('>'); }
-  std::string kind() const;          // "f4", without the byte order
-  std::string ShapeText() const;     // "(5, 4)"
+  std::string kind() const;       // "f4", without the byte order
+  std::string ShapeText() const;  // "(5, 4)"
 };
 
 // Reads and consumes the header at the beginning of `input`.

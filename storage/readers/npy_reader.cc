@@ -30,9 +30,11 @@ Status RefuseType(const std::string& name, const NpyHeader& header) {
 
 Result<ElementType> TypeOf(const std::string& name, const NpyHeader& header,
                            const SourceOptions& options) {
-  static const std::map<std::string, ElementType> kTypes{
-      {"f2", ElementType::kF16}, {"f4", ElementType::kF32}, {"f8", ElementType::kF64},
-      {"i1", ElementType::kI8},  {"u1", ElementType::kU8}};
+  static const std::map<std::string, ElementType> kTypes{{"f2", ElementType::kF16},
+                                                         {"f4", ElementType::kF32},
+                                                         {"f8", ElementType::kF64},
+                                                         {"i1", ElementType::kI8},
+                                                         {"u1", ElementType::kU8}};
   if (header.structured) return RefuseType(name, header);
   if (header.kind() == "V2" && options.dtype == "bf16") return ElementType::kBF16;
   const auto known = kTypes.find(header.kind());
@@ -52,19 +54,22 @@ OpenedReader OpenNpyReader(std::unique_ptr<Input> input, const SourceOptions& op
   const std::string& name = input->name();
   EDO_ASSIGN_OR_RETURN(const ElementType type, TypeOf(name, header, options));
   if (header.shape.size() != 2) {
-    return BadByte(name, 10, "a " + std::to_string(header.shape.size()) + "-D array of shape " +
-                                 header.ShapeText() + "; a table is 2-D");
+    return BadByte(name, 10,
+                   "a " + std::to_string(header.shape.size()) + "-D array of shape " +
+                       header.ShapeText() + "; a table is 2-D");
   }
   if (header.shape[1] == 0) {
     return BadByte(name, 10, "dimension 0: the shape is " + header.ShapeText());
   }
   if (header.shape[1] > kMaxDim) {
-    return BadByte(name, 10, "shape " + header.ShapeText() + ": rows of more than " +
-                                 std::to_string(kMaxDim) + " values");
+    return BadByte(name, 10,
+                   "shape " + header.ShapeText() + ": rows of more than " +
+                       std::to_string(kMaxDim) + " values");
   }
   if (header.shape[0] > kMaxRows) {
-    return BadByte(name, 10, "shape " + header.ShapeText() + ": more than " +
-                                 std::to_string(kMaxRows) + " rows");
+    return BadByte(
+        name, 10,
+        "shape " + header.ShapeText() + ": more than " + std::to_string(kMaxRows) + " rows");
   }
   MatrixLayout layout;
   layout.type = type;

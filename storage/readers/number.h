@@ -12,7 +12,7 @@
 namespace edo::storage {
 
 enum class NumberKind : uint8_t {
-  kNone,       // not a number
+  kNone,  // not a number
   kFinite,
   kOverflow,   // a finite number beyond fp32; the value is an infinity
   kNonFinite,  // nan, inf, infinity in any case, with or without a sign
@@ -27,11 +27,11 @@ std::optional<int64_t> ParseInt64(std::string_view text);
 // True when `text` is how that integer is printed: no '+', no leading zeros, no "-0".
 bool IsCanonicalInt64(std::string_view text);
 
-inline constexpr auto kPowersOfTen = std::to_array<double>(
-    {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-     1e17, 1e18, 1e19, 1e20, 1e21, 1e22});
-inline constexpr auto kSmallPowersOfTen = std::to_array<uint64_t>(
-    {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000});
+inline constexpr auto kPowersOfTen =
+    std::to_array<double>({1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                           1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22});
+inline constexpr auto kSmallPowersOfTen =
+    std::to_array<uint64_t>({1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000});
 
 // Reads the digits at p, at most eight, into *number (times ten a digit) and returns how many.
 // Eight bytes at p must be readable.
@@ -45,19 +45,22 @@ inline unsigned ParseDigits8(const char* p, uint64_t* number) {
   uint64_t v = digits << (64 - 8 * count);  // the first digit moves up, zeros come before it
   v = v * 10 + (v >> 8);
   v = ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
-       ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+       ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+      32;
   *number = *number * kSmallPowersOfTen[count] + static_cast<uint32_t>(v);
   return count;
 }
 
-// [-]digits[.digits] with at most 16 digits: the end of the number and its value, or nullptr when
-// it takes the long way (an exponent, more digits, a word, a tie). With kJson also JSON's rules:
-// a digit on each side of the point, no leading zeros. 16 bytes behind the number must be readable.
+// [-]digits[.digits][e[+-]digits] with at most 19 digits before the exponent: the end of the number
+// and its value, or nullptr when it takes the long way (more digits, a large exponent, a word, too
+// near a tie). With kJson also JSON's
+// rules: a digit on each side of the point, no leading zeros. 32 bytes behind p must be readable.
 //
-// Exact: digits < 2^53 and a power of ten <= 10^22 are doubles, so the quotient is the correctly
-// rounded double. Rounding that to float again is correct unless the double lies on the middle
-// between two floats (which the true value may not), and that case is left to the long way. The
-// quotient is 0 or at least 1e-16, so no denormal float is near.
+// Correctly rounded: the digits fit 64 bits and the power of ten is a double, so converting and
+// dividing err by half a unit in the last place each: the double is within 2 units of the true
+// value. Rounding it to float gives the right answer unless a tie between two floats lies as near,
+// and that case is left to the long way. Powers stay between -22 and 15: the quotient is 0 or at
+// least 1e-22, no denormal float, and at most 1e34, no overflow.
 template <bool kJson = false>
 inline const char* ParseShortDecimal(const char* p, float* value) {
   const bool negative = *p == '-';
@@ -77,22 +80,35 @@ inline const char* ParseShortDecimal(const char* p, float* value) {
   unsigned after = 0;
   if (*p == '.') {
     ++p;
-    after = ParseDigits8(p, &digits);
-    p += after;
-    if (after == 8) {
-      if (before > 1) return nullptr;
-      const unsigned more = ParseDigits8(p, &digits);
-      after += more;
-      p += more;
-      if (before + after > 16) return nullptr;
-    }
-    if (kJson && after == 0) return nullptr;
+    unsigned count;
+    do {
+      count = ParseDigits8(p, &digits);
+      after += count;
+      p += count;
+    } while (count == 8 && before + after <= 19);
+    if (before + after > 19 || (kJson && after == 0)) return nullptr;
   }
-  // A letter or another digit: an exponent, a longer number or no number.
-  if (before + after == 0 || static_cast<unsigned char>(*p) > '-') return nullptr;
-  if (digits >= (uint64_t{1} << 53)) return nullptr;
-  const double quotient = static_cast<double>(digits) / kPowersOfTen[after];
-  if ((std::bit_cast<uint64_t>(quotient) & 0x1fffffffu) == 0x10000000u) return nullptr;  // a tie
+  if (before + after == 0) return nullptr;
+  double quotient;
+  if (static_cast<unsigned char>(*p) <= '-') [[likely]] {
+    quotient = static_cast<double>(digits) / kPowersOfTen[after];
+  } else {  // an exponent, a longer number or no number
+    if ((*p | 0x20) != 'e') return nullptr;
+    const bool minus = p[1] == '-';
+    p += minus || p[1] == '+' ? 2 : 1;
+    uint64_t exponent = 0;
+    const unsigned count = ParseDigits8(p, &exponent);
+    p += count;
+    if (count == 0 || count == 8 || static_cast<unsigned char>(*p) > '-') return nullptr;
+    const int64_t power = (minus ? -1 : 1) * static_cast<int64_t>(exponent) - int64_t{after};
+    if (power < -22 || power > 15) return nullptr;
+    quotient = power < 0 ? static_cast<double>(digits) / kPowersOfTen[static_cast<size_t>(-power)]
+                         : static_cast<double>(digits) * kPowersOfTen[static_cast<size_t>(power)];
+  }
+  // Of the 29 bits that a float has not, 1000...0 is the tie; leave 4 units on either side.
+  constexpr uint32_t kTie = uint32_t{1} << 28;
+  const auto below = static_cast<uint32_t>(std::bit_cast<uint64_t>(quotient)) & (2 * kTie - 1);
+  if (below - (kTie - 4) <= 8) return nullptr;
   const auto rounded = static_cast<float>(quotient);
   *value = negative ? -rounded : rounded;
   return p;

@@ -7,15 +7,19 @@ namespace edo::storage {
 
 OpenedReader OpenRawReader(std::unique_ptr<Input> input, const SourceOptions& options) {
   if (options.dim == 0 || options.dim > kMaxDim) {
-    return Status::InvalidArgument(input->name() + ": a raw file needs the dimension of its rows, 1 "
-                                   "to " + std::to_string(kMaxDim) + " (dim " +
+    return Status::InvalidArgument(input->name() +
+                                   ": a raw file needs the dimension of its rows, 1 "
+                                   "to " +
+                                   std::to_string(kMaxDim) + " (dim " +
                                    std::to_string(options.dim) + " given)");
   }
   const auto type = ParseRawType(options.dtype);
   if (!type) {
     return Status::InvalidArgument(
-        input->name() + ": a raw file needs its element type: f32 f16 bf16 f64 i8 u8, or be-f32 ... "
-        "for big-endian (" + (options.dtype.empty() ? "none given" : Quote(options.dtype)) + ")");
+        input->name() +
+        ": a raw file needs its element type: f32 f16 bf16 f64 i8 u8, or be-f32 ... "
+        "for big-endian (" +
+        (options.dtype.empty() ? "none given" : Quote(options.dtype)) + ")");
   }
   MatrixLayout layout;
   layout.type = type->type;

@@ -126,8 +126,13 @@ Status ReaderBase::IntKey(std::string_view key, uint64_t position, int64_t* valu
   while (trimmed.ends_with(' ') || trimmed.ends_with('\t')) trimmed.remove_suffix(1);
   const auto parsed = ParseInt64(trimmed);
   if (!parsed) {
+    const size_t sign = trimmed.starts_with('-') || trimmed.starts_with('+') ? 1 : 0;
+    const bool digits = trimmed.size() > sign &&
+                        trimmed.find_first_not_of("0123456789", sign) == std::string_view::npos;
     return Status::BadInput(At(position) + ": key " + Quote(key) +
-                            " is not a signed 64-bit integer (the table's keys are int64)");
+                            (digits
+                                 ? " is out of range of a signed 64-bit integer"
+                                 : " is not a signed 64-bit integer (the table's keys are int64)"));
   }
   *value = *parsed;
   return Status::Ok();
@@ -140,9 +145,9 @@ Status ReaderBase::TextKey(RowBatch* batch, std::string_view key, uint64_t posit
     if (bad != std::string_view::npos) [[unlikely]] {
       if (options_.invalid_utf8 == OnInvalidUtf8::kError) {
         *skipped = true;
-        return BadRow(Status::BadInput(KeyAt(position, bad) + ": key " + Quote(key) +
-                                       " is not valid UTF-8"),
-                      position, key);
+        return BadRow(
+            Status::BadInput(KeyAt(position, bad) + ": key " + Quote(key) + " is not valid UTF-8"),
+            position, key);
       }
       replaced_key_ = ReplaceInvalidUtf8(key);
       ++counts_.keys_changed;

@@ -16,11 +16,11 @@ constexpr std::string_view kMetadataName = "__metadata__";
 // Bits of one element; nullopt for a type that is not in the format.
 std::optional<uint32_t> ElementBits(std::string_view dtype) {
   static const std::map<std::string_view, uint32_t> kBits{
-      {"BOOL", 8},     {"F4", 4},       {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},
-      {"I8", 8},       {"F8_E5M2", 8},  {"F8_E4M3", 8}, {"F8_E8M0", 8},     {"F8_E4M3FNUZ", 8},
-      {"F8_E5M2FNUZ", 8}, {"I16", 16},  {"U16", 16},    {"F16", 16},        {"BF16", 16},
-      {"I32", 32},     {"U32", 32},     {"F32", 32},    {"C64", 64},        {"F64", 64},
-      {"I64", 64},     {"U64", 64}};
+      {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+      {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+      {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+      {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+      {"I64", 64},        {"U64", 64}};
   const auto found = kBits.find(dtype);
   if (found == kBits.end()) return std::nullopt;
   return found->second;
@@ -141,7 +141,8 @@ std::string CheckExtent(const SafetensorsTensor& tensor) {
       overflow = false;
     }
   }
-  if (overflow) return "tensor '" + tensor.name + "': shape " + tensor.ShapeText() + " is too large";
+  if (overflow)
+    return "tensor '" + tensor.name + "': shape " + tensor.ShapeText() + " is too large";
   if (total % 8 == 0 && total / 8 == tensor.end - tensor.begin) return "";
   return "tensor '" + tensor.name + "': shape " + tensor.ShapeText() + " of " + tensor.dtype +
          " takes " + std::to_string(total / 8) + " bytes, data_offsets [" +
@@ -158,14 +159,15 @@ Status CheckPlaces(const std::string& name, SafetensorsHeader* header, uint64_t 
   for (size_t i = 0; i < tensors.size(); ++i) {
     const SafetensorsTensor& tensor = tensors[i];
     if (tensor.begin < reached) {
-      return BadByte(name, 8, "header: tensors '" + tensors[i - 1].name + "' and '" + tensor.name +
-                                  "' overlap: one ends at " + std::to_string(reached) +
-                                  ", the other begins at " + std::to_string(tensor.begin));
+      return BadByte(name, 8,
+                     "header: tensors '" + tensors[i - 1].name + "' and '" + tensor.name +
+                         "' overlap: one ends at " + std::to_string(reached) +
+                         ", the other begins at " + std::to_string(tensor.begin));
     }
     if (tensor.begin > reached) {
-      return BadByte(name, 8, "header: a hole in the data from " + std::to_string(reached) + " to " +
-                                  std::to_string(tensor.begin) + ", before tensor '" + tensor.name +
-                                  "'");
+      return BadByte(name, 8,
+                     "header: a hole in the data from " + std::to_string(reached) + " to " +
+                         std::to_string(tensor.begin) + ", before tensor '" + tensor.name + "'");
     }
     if (const std::string why = CheckExtent(tensor); !why.empty()) {
       return BadByte(name, 8, "header: " + why);
@@ -210,9 +212,10 @@ Result<SafetensorsHeader> ReadSafetensorsHeader(const Input& input) {
   EDO_ASSIGN_OR_RETURN(const size_t got, input.ReadAt(0, length_bytes, 8));
   const uint64_t length = got == 8 ? LoadUnsigned(length_bytes, 8, false) : 0;
   if (length > kMaxHeaderBytes || length > size - 8) {
-    return BadByte(name, 0, "the header length " + std::to_string(length) +
-                                " goes past the end of the file (" + std::to_string(size) +
-                                " bytes) or the limit of " + std::to_string(kMaxHeaderBytes));
+    return BadByte(name, 0,
+                   "the header length " + std::to_string(length) +
+                       " goes past the end of the file (" + std::to_string(size) +
+                       " bytes) or the limit of " + std::to_string(kMaxHeaderBytes));
   }
   if (length == 0) return BadByte(name, 0, "a header of 0 bytes");
   std::string text(length, '\0');

@@ -17,7 +17,7 @@ struct SafetensorsTensor {
   std::string name;
   std::string dtype;  // "F32", as written
   std::vector<uint64_t> shape;
-  uint64_t begin = 0, end = 0;  // bytes of the data part
+  uint64_t begin = 0, end = 0;    // bytes of the data part
   std::string ShapeText() const;  // "[5, 4]"
 };
 

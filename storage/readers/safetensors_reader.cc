@@ -12,9 +12,9 @@ namespace {
 
 std::optional<ElementType> TypeOf(const std::string& dtype) {
   static const std::map<std::string, ElementType> kTypes{
-      {"F32", ElementType::kF32},   {"F16", ElementType::kF16},
-      {"BF16", ElementType::kBF16}, {"F64", ElementType::kF64},
-      {"I8", ElementType::kI8},     {"U8", ElementType::kU8},
+      {"F32", ElementType::kF32},        {"F16", ElementType::kF16},
+      {"BF16", ElementType::kBF16},      {"F64", ElementType::kF64},
+      {"I8", ElementType::kI8},          {"U8", ElementType::kU8},
       {"F8_E4M3", ElementType::kF8E4M3}, {"F8_E5M2", ElementType::kF8E5M2}};
   const auto known = kTypes.find(dtype);
   if (known == kTypes.end()) return std::nullopt;
@@ -24,7 +24,8 @@ std::optional<ElementType> TypeOf(const std::string& dtype) {
 std::string ListTensors(const SafetensorsHeader& header) {
   std::string list;
   for (const auto& tensor : header.tensors) {
-    list += (list.empty() ? "" : ", ") + tensor.name + " " + tensor.dtype + " " + tensor.ShapeText();
+    list +=
+        (list.empty() ? "" : ", ") + tensor.name + " " + tensor.dtype + " " + tensor.ShapeText();
     if (list.size() > 2000) return list + " ...";
   }
   return list.empty() ? "none" : list;
@@ -53,9 +54,10 @@ Result<const SafetensorsTensor*> Choose(const std::string& name, const Safetenso
     ++candidates;
   }
   if (candidates == 1) return only;
-  return Status::BadInput(name + ": " + (candidates == 0 ? "no 2-D tensor of floats" :
-                          "several tensors could be the table; name one") + ". It holds " +
-                          ListTensors(header));
+  return Status::BadInput(name + ": " +
+                          (candidates == 0 ? "no 2-D tensor of floats"
+                                           : "several tensors could be the table; name one") +
+                          ". It holds " + ListTensors(header));
 }
 
 Status CheckTensor(const std::string& name, const SafetensorsTensor& tensor) {
@@ -67,10 +69,12 @@ Status CheckTensor(const std::string& name, const SafetensorsTensor& tensor) {
   if (tensor.shape.size() != 2) {
     return BadByte(name, 8, what + "shape " + tensor.ShapeText() + "; a table is 2-D");
   }
-  if (tensor.shape[1] == 0) return BadByte(name, 8, what + "dimension 0: shape " + tensor.ShapeText());
+  if (tensor.shape[1] == 0)
+    return BadByte(name, 8, what + "dimension 0: shape " + tensor.ShapeText());
   if (tensor.shape[1] > kMaxDim || tensor.shape[0] > kMaxRows) {
-    return BadByte(name, 8, what + "shape " + tensor.ShapeText() + " is beyond " +
-                                std::to_string(kMaxRows) + " rows of " + std::to_string(kMaxDim));
+    return BadByte(name, 8,
+                   what + "shape " + tensor.ShapeText() + " is beyond " + std::to_string(kMaxRows) +
+                       " rows of " + std::to_string(kMaxDim));
   }
   return Status::Ok();
 }
@@ -79,7 +83,8 @@ Status CheckTensor(const std::string& name, const SafetensorsTensor& tensor) {
 
 OpenedReader OpenSafetensorsReader(std::unique_ptr<Input> input, const SourceOptions& options) {
   if (!input->seekable()) {
-    return Status::Unsupported(input->name() + ": safetensors needs a seekable file, not a pipe or "
+    return Status::Unsupported(input->name() +
+                               ": safetensors needs a seekable file, not a pipe or "
                                "compressed data");
   }
   EDO_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(*input));
@@ -95,7 +100,8 @@ OpenedReader OpenSafetensorsReader(std::unique_ptr<Input> input, const SourceOpt
   SourceInfo info;
   info.format = "safetensors";
   info.metadata = header.metadata;
-  for (const auto& each : header.tensors) info.tensors.push_back({each.name, each.dtype, each.shape});
+  for (const auto& each : header.tensors)
+    info.tensors.push_back({each.name, each.dtype, each.shape});
   const bool own_keys = tensor->name == "embeddings" && HasOwnKeys(header) && options.keys.empty();
   const Input* bytes = input.get();
   EDO_ASSIGN_OR_RETURN(auto rows,

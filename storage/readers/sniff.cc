@@ -7,6 +7,7 @@
 #include "storage/readers/archive_format.h"
 #include "storage/readers/line_reader.h"
 #include "storage/readers/messages.h"
+#include "storage/readers/number.h"
 #include "storage/readers/text_fields.h"
 
 namespace edo::storage {
@@ -35,13 +36,18 @@ constexpr std::array kForeign{
           "this is an Arrow IPC file, which is not supported yet: convert it to .npy or JSONL"},
     Magic{"SQLite format 3\0"sv, 0, "this is an SQLite database"},
     Magic{"GGUF"sv, 0, "this is a GGUF model, which is not supported: export the tensor as .npy"},
-    Magic{"\xfd" "7zXZ\0"sv, 0, "this is xz data; decompress it first (gzip and zstd are read as they are)"},
+    Magic{"\xfd"
+          "7zXZ\0"sv,
+          0, "this is xz data; decompress it first (gzip and zstd are read as they are)"},
     Magic{"7z\xbc\xaf\x27\x1c"sv, 0, "this is a 7-Zip archive; unpack it first"},
     Magic{"Rar!\x1a\x07"sv, 0, "this is a RAR archive; unpack it first"},
-    Magic{"\x04\x22\x4d\x18"sv, 0, "this is LZ4 data; decompress it first (gzip and zstd are read as they are)"},
+    Magic{"\x04\x22\x4d\x18"sv, 0,
+          "this is LZ4 data; decompress it first (gzip and zstd are read as they are)"},
     Magic{"ustar"sv, 257, "this is a tar archive; unpack it first"},
     Magic{"%PDF-"sv, 0, "this is a PDF document"},
-    Magic{"\x7f" "ELF"sv, 0, "this is a program (ELF)"},
+    Magic{"\x7f"
+          "ELF"sv,
+          0, "this is a program (ELF)"},
     Magic{"version https://git-lfs"sv, 0,
           "this is a git-lfs pointer, not the file itself; fetch it with 'git lfs pull'"},
     Magic{"\xff\xfe"sv, 0, "this is UTF-16 text (it begins with FF FE); convert it to UTF-8"},
@@ -74,6 +80,18 @@ bool IsPickle(std::string_view start) {
          ("}](c\x8a\x95KJMX)N"sv.find(start[2]) != std::string_view::npos);
 }
 
+// UTF-16 without a byte order mark: ASCII with a NUL behind or before every byte.
+bool IsUtf16(std::string_view start) {
+  if (start.size() < 8) return false;
+  bool little = true, big = true;
+  for (size_t i = 0; i < 8; i += 2) {
+    const auto printable = [](char c) { return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\t'; };
+    little = little && printable(start[i]) && start[i + 1] == 0;
+    big = big && start[i] == 0 && printable(start[i + 1]);
+  }
+  return little || big;
+}
+
 bool IsBzip2(std::string_view start) {
   return start.starts_with("BZh") && start.size() >= 10 && start[3] >= '1' && start[3] <= '9' &&
          (start.substr(4, 6) == "\x31\x41\x59\x26\x53\x59"sv ||
@@ -94,8 +112,8 @@ bool IsJson(std::string_view start) {
   if (next == std::string_view::npos) return false;
   if (start[next] == '"') {  // {"field": or ["key",
     const size_t quote = start.find('"', next + 1);
-    const size_t after = quote == std::string_view::npos
-                             ? quote : start.find_first_not_of(" \t\r\n", quote + 1);
+    const size_t after =
+        quote == std::string_view::npos ? quote : start.find_first_not_of(" \t\r\n", quote + 1);
     return after != std::string_view::npos && start[after] == (start[open] == '{' ? ':' : ',');
   }
   return start[open] == '[' && ((start[next] >= '0' && start[next] <= '9') || start[next] == '-') &&
@@ -108,7 +126,8 @@ size_t DelimitedValues(std::string_view line, char delimiter) {
   size_t at = line.find(delimiter);
   while (at != std::string_view::npos) {
     const size_t next = line.find(delimiter, at + 1);
-    std::string_view field = line.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
+    std::string_view field =
+        line.substr(at + 1, next == std::string_view::npos ? next : next - at - 1);
     while (field.starts_with(' ')) field.remove_prefix(1);
     while (field.ends_with(' ')) field.remove_suffix(1);
     if (field.starts_with('"') && field.ends_with('"') && field.size() > 1) {
@@ -125,9 +144,12 @@ std::string SniffText(const std::vector<std::string_view>& lines) {
   const std::string_view first = lines[0];
   const std::string_view second = lines.size() > 1 ? lines[1] : "";
   if (const auto header = ParseTextHeader(first)) {
-    // "3 4" may also be the first row of a table of dim 1 without a header: line 2 decides.
-    const bool one_value = CountValues(second) == 1 && header->dim != 1 && !second.empty();
-    return one_value && CountValues(lines.back()) == 1 ? "glove" : "word2vec";
+    // "3 4" may also be the first row of a table of dim 1 without a header: then every row is an
+    // integer and one value.
+    const bool all_pairs = std::all_of(lines.begin() + 1, lines.end(), [](std::string_view line) {
+      return CountValues(line) == 1 && IsCanonicalInt64(line.substr(0, line.find(' ')));
+    });
+    return header->dim != 1 && lines.size() > 1 && all_pairs ? "glove" : "word2vec";
   }
   if (IsFloretHeader(first)) return "word2vec";
   const std::string_view sample = second.empty() ? first : second;  // line 1 may be a header
@@ -163,9 +185,11 @@ std::string NameForeignBytes(std::string_view start) {
     return "this is an HTML page, not a table (an error page saved in place of the file?)";
   }
   if (IsPickle(start)) {
-    return "this is a Python pickle (gensim .save, old PyTorch .pt); a pickle can run programs when "
+    return "this is a Python pickle (gensim .save, old PyTorch .pt); a pickle can run programs "
+           "when "
            "it is read, so it is refused: save the rows as .npy, word2vec or safetensors";
   }
+  if (IsUtf16(start)) return "this is UTF-16 text without a byte order mark; convert it to UTF-8";
   if (IsBzip2(start)) {
     return "this is bzip2 data; decompress it first (gzip and zstd are read as they are)";
   }
@@ -199,16 +223,24 @@ Result<std::string> SniffFormat(Input* input) {
   if (std::string format = SniffContent(start, lines); !format.empty()) return format;
 
   const std::string extension = ExtensionOf(input->path());
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kByName{{
-      {"npy", "npy"}, {"safetensors", "safetensors"}, {"jsonl", "jsonl"}, {"ndjson", "jsonl"},
-      {"csv", "csv"}, {"tsv", "tsv"}, {"edo", "edo"}, {"vec", "word2vec"}, {"f32", "raw"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kByName{
+      {{"npy", "npy"},
+       {"safetensors", "safetensors"},
+       {"jsonl", "jsonl"},
+       {"ndjson", "jsonl"},
+       {"csv", "csv"},
+       {"tsv", "tsv"},
+       {"edo", "edo"},
+       {"vec", "word2vec"},
+       {"f32", "raw"}}};
   for (const auto& [end, format] : kByName) {
     const bool headless = end == "vec" && !ParseTextHeader(lines[0]) && CountValues(lines[0]) > 0 &&
                           !IsFloretHeader(lines[0]);
     if (extension == end && !headless) return std::string(format);
   }
   if (extension == "npz") {
-    return Status::Unsupported(input->name() + " byte 0: .npz files are not supported yet, and this "
+    return Status::Unsupported(input->name() +
+                               " byte 0: .npz files are not supported yet, and this "
                                "one does not begin like a zip archive (no zip central directory)");
   }
   std::string text;

@@ -1,5 +1,6 @@
 #include "storage/readers/text_fields.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "storage/readers/messages.h"
@@ -101,16 +102,21 @@ std::string_view KeyBefore(std::string_view line, size_t values_begin) {
   return key.substr(0, last + 1);
 }
 
-std::string WhyNotATextKey(std::string_view key) {
+bool HoldsValues(const std::vector<std::string_view>& fields, uint32_t dim) {
+  if (fields.empty()) return false;
+  const auto like_number = [](std::string_view f) { return IsNumber(f) || LooksLikeNumber(f); };
+  if (like_number(fields.back())) return true;
+  const auto numbers = std::count_if(fields.begin(), fields.end(), like_number);
+  return numbers > 0 && numbers + 1 >= static_cast<int64_t>(dim);
+}
+
+std::string WhyNotATextKey(std::string_view key, uint32_t dim) {
   if (key.find('\n') != std::string_view::npos) return "holds a line feed";
   if (IsBlank(key)) return "";
   if (IsSeparator(key.back())) return "ends in a space or tab";
-  const size_t separator = key.find_last_of(" \t");
-  if (separator == std::string_view::npos) return "";
-  const std::string_view last = key.substr(separator + 1);
-  if (IsNumber(last) || LooksLikeNumber(last)) {
-    return "has a number after a space, which would read as a value";
-  }
+  auto fields = SplitFields(key);
+  if (!IsSeparator(key.front())) fields.erase(fields.begin());
+  if (HoldsValues(fields, dim)) return "has numbers after a space, which would read as values";
   return "";
 }
 

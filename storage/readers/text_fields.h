@@ -41,7 +41,11 @@ bool IsFloretHeader(std::string_view line);
 // separators between. A key of separators only keeps all but the last of them.
 std::string_view KeyBefore(std::string_view line, size_t values_begin);
 
-// Empty when `key` reads back from a text line as it is; else why it does not.
-std::string WhyNotATextKey(std::string_view key);
+// Does this piece of a line, a key with separators in it, look like two rows on one line, or like a
+// row with values too many? `fields` are those of the key behind its first; a row has `dim` values.
+bool HoldsValues(const std::vector<std::string_view>& fields, uint32_t dim);
+
+// Empty when `key` reads back from a line with `dim` values as it is; else why it does not.
+std::string WhyNotATextKey(std::string_view key, uint32_t dim);
 
 }  // namespace edo::storage

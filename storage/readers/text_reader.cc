@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <map>
 
-#include "storage/readers/reader_base.h"
 #include "storage/readers/line_reader.h"
 #include "storage/readers/messages.h"
 #include "storage/readers/number.h"
+#include "storage/readers/reader_base.h"
 #include "storage/readers/readers.h"
+#include "storage/readers/sniff.h"
 #include "storage/readers/text_fields.h"
 
 namespace edo::storage {
@@ -36,8 +37,9 @@ class TextReader final : public ReaderBase {
       EDO_RETURN_IF_ERROR(LearnDim());
     }
     if (info_.dim > kMaxDim) {
-      return BadLine(name(), 1, "rows of " + std::to_string(info_.dim) + " values; the most is " +
-                                    std::to_string(kMaxDim));
+      return BadLine(name(), 1,
+                     "rows of " + std::to_string(info_.dim) + " values; the most is " +
+                         std::to_string(kMaxDim));
     }
     return EstimateRows();
   }
@@ -58,8 +60,8 @@ class TextReader final : public ReaderBase {
   Status Bad(std::string_view what) const { return BadLine(name(), lines_.number(), what); }
 
   LineReader lines_;
-  uint64_t rows_seen_ = 0;    // rows and skipped rows: what the header's count speaks of
-  std::string_view line_;     // the line being read, for NameValue
+  uint64_t rows_seen_ = 0;  // rows and skipped rows: what the header's count speaks of
+  std::string_view line_;   // the line being read, for NameValue
 };
 
 Status TextReader::ReadHeader() {
@@ -68,7 +70,8 @@ Status TextReader::ReadHeader() {
   if (!found) return BadByte(name(), 0, "the file is empty: expected a header 'rows dim'");
   line = StripCr(line);
   if (IsFloretHeader(line)) {
-    return Status::Unsupported(name() + " line 1: this is a floret table (8 fields in its header); "
+    return Status::Unsupported(name() +
+                               " line 1: this is a floret table (8 fields in its header); "
                                "floret rows are hashed pieces of words and cannot be imported");
   }
   const auto header = ParseTextHeader(line);
@@ -94,6 +97,7 @@ Status TextReader::ReadHeader() {
 // may be misread (a key that ends in a number, a row cut short).
 Status TextReader::LearnDim() {
   EDO_ASSIGN_OR_RETURN(std::vector<std::string_view> lines, PeekLines(input_.get(), kSampleLines));
+  EDO_RETURN_IF_ERROR(RefuseCrLineEnds(*input_));
   std::erase_if(lines, IsBlank);
   if (info_.dim == 0) {
     std::map<uint32_t, uint32_t> votes;
@@ -114,15 +118,17 @@ Status TextReader::LearnDim() {
   if (options_.header == HeaderLine::kAuto && options_.dim == 0 && ParseTextHeader(lines[0]) &&
       lines.size() > 1 && CountValues(lines[1]) > 1) {
     const uint32_t second = CountValues(lines[1]);
-    return BadLine(name(), 1, "line 1 has 1 value, line 2 has " + std::to_string(second) +
-                                  ": " + Quote(lines[0]) +
-                                  " looks like the header of word2vec text (format word2vec)");
+    return BadLine(name(), 1,
+                   "line 1 has 1 value, line 2 has " + std::to_string(second) + ": " +
+                       Quote(lines[0]) +
+                       " looks like the header of word2vec text (format word2vec)");
   }
   if (info_.dim == 0) {
     const auto fields = SplitFields(lines[0]);
-    return BadLine(name(), 1, fields.size() < 2
-                                  ? "expected a key and values, found " + Quote(lines[0])
-                                  : "expected values after the key: " + WhyNotANumber(fields.back()));
+    return BadLine(name(), 1,
+                   fields.size() < 2
+                       ? "expected a key and values, found " + Quote(lines[0])
+                       : "expected values after the key: " + WhyNotANumber(fields.back()));
   }
   return Status::Ok();
 }
@@ -164,8 +170,8 @@ bool TextReader::ParseQuickly(std::string_view line, float* values, std::string_
 }
 
 Status TextReader::WrongCount(std::string_view line, std::string_view why) const {
-  std::string text = "expected " + Count(info_.dim, "value") + ", found " +
-                     std::to_string(CountValues(line));
+  std::string text =
+      "expected " + Count(info_.dim, "value") + ", found " + std::to_string(CountValues(line));
   if (!why.empty()) text.append(": ").append(why);
   return Bad(text);
 }
@@ -194,11 +200,12 @@ Status TextReader::ParseCarefully(std::string_view line, float* values,
   *key = KeyBefore(line, static_cast<size_t>(fields[first].data() - line.data()));
   // A number right before the values is more likely a value too many than the end of a key. Only
   // a dim given by the caller says otherwise.
-  if (first > key_fields_least && options_.dim == 0) {
-    const std::string_view last = fields[first - 1];
-    if (IsNumber(last) || LooksLikeNumber(last)) {
-      return WrongCount(line, "if " + Quote(last) + " belongs to the key, give the dimension");
-    }
+  if (first > key_fields_least && options_.dim == 0 &&
+      HoldsValues({fields.begin() + static_cast<ptrdiff_t>(key_fields_least),
+                   fields.begin() + static_cast<ptrdiff_t>(first)},
+                  info_.dim)) {
+    return WrongCount(
+        line, "or two rows on one line; if " + Quote(*key) + " is the key, give the dimension");
   }
   return Status::Ok();
 }
@@ -217,9 +224,9 @@ std::string TextReader::NameValue(uint32_t i, float value) const {
 // blank, or sets `*at_end`.
 Status TextReader::Blank(std::string_view* line, bool* at_end) {
   const uint64_t number = lines_.number();
-  const std::string seen = info_.rows ? std::to_string(rows_seen_) + " of " +
-                                            Count(*info_.rows, "row") + " read"
-                                      : Count(rows_seen_, "row") + " read";
+  const std::string seen =
+      info_.rows ? std::to_string(rows_seen_) + " of " + Count(*info_.rows, "row") + " read"
+                 : Count(rows_seen_, "row") + " read";
   const Status error = BadLine(name(), number, "an empty line before the last row (" + seen + ")");
   if (options_.on_bad_row == OnBadRow::kError && info_.rows) {
     return error;
@@ -237,8 +244,9 @@ Status TextReader::Blank(std::string_view* line, bool* at_end) {
 
 Status TextReader::AtEnd() const {
   if (info_.rows && rows_seen_ < *info_.rows) {
-    return BadLine(name(), lines_.number(), "header says " + Count(*info_.rows, "row") + ", found " +
-                                                std::to_string(rows_seen_));
+    return BadLine(
+        name(), lines_.number(),
+        "header says " + Count(*info_.rows, "row") + ", found " + std::to_string(rows_seen_));
   }
   return Status::Ok();
 }
@@ -260,8 +268,11 @@ Result<bool> TextReader::Fill(RowBatch* batch, uint64_t max_rows) {
     ++rows_seen_;
     std::string_view key;
     if (!ParseQuickly(line_, NextRow(batch), &key)) {
-      const Status status = ParseCarefully(line_, NextRow(batch), &key);
+      Status status = ParseCarefully(line_, NextRow(batch), &key);
       if (!status.ok()) {
+        if (rows_seen_ == 1 && HasBinaryBytes(line_)) {
+          status = Bad("the row is not text: these bytes look like word2vec binary (word2vec-bin)");
+        }
         const std::string first(line_.substr(0, line_.find_first_of(" \t")));
         EDO_RETURN_IF_ERROR(BadRow(status, lines_.number(), first));
         continue;

@@ -32,7 +32,7 @@ class VocabularySax final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(string_t& value) override {
-    if (Is({"model", "vocab", "[]", "[]"}) && piece_open_) {  // [piece, score]: its place is its id
+    if (Is({"model", "vocab", "[]"}) && piece_open_) {  // [piece, score]: its place is its id
       model.push_back({pieces_++, value});
       piece_open_ = false;
     }
@@ -55,7 +55,8 @@ class VocabularySax final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& e) override {
     const std::string what = e.what();
-    error_ = "byte " + std::to_string(byte) + ": not valid JSON: " + what.substr(what.find(']') + 2);
+    error_ =
+        "byte " + std::to_string(byte) + ": not valid JSON: " + what.substr(what.find(']') + 2);
     return false;
   }
 
@@ -119,27 +120,30 @@ Result<std::unique_ptr<KeySource>> OpenVocabulary(std::unique_ptr<Input> input) 
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &sax)) {
     return Status::BadInput(name + " " + sax.error());
   }
-  std::vector<Token> tokens = std::move(sax.model.empty() ? sax.top : sax.model);
-  if (!sax.model.empty()) {
-    tokens.insert(tokens.end(), sax.added.begin(), sax.added.end());
-  }
+  const bool tokenizer = !sax.model.empty();
+  std::vector<Token> tokens = std::move(tokenizer ? sax.model : sax.top);
+  if (tokenizer) tokens.insert(tokens.end(), sax.added.begin(), sax.added.end());
   if (tokens.empty()) {
-    return Status::BadInput(name + ": no vocabulary: expected model.vocab (tokenizer.json) or an "
+    return Status::BadInput(name +
+                            ": no vocabulary: expected model.vocab (tokenizer.json) or an "
                             "object of token and id (vocab.json)");
   }
   std::stable_sort(tokens.begin(), tokens.end(),
                    [](const Token& a, const Token& b) { return a.id < b.id; });
   // A token may stand both in the vocabulary and among the added ones.
-  const auto repeated = [](const Token& a, const Token& b) { return a.id == b.id && a.text == b.text; };
+  const auto repeated = [](const Token& a, const Token& b) {
+    return a.id == b.id && a.text == b.text;
+  };
   tokens.erase(std::unique(tokens.begin(), tokens.end(), repeated), tokens.end());
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].id == i) continue;
     const bool twice = i > 0 && tokens[i].id == tokens[i - 1].id;
-    return Status::BadInput(
-        name + ": " + (twice ? "tokens " + Quote(tokens[i - 1].text) + " and " + Quote(tokens[i].text) +
-                                   " have the same id " + std::to_string(tokens[i].id)
-                             : "no token has id " + std::to_string(i) + "; the next id is " +
-                                   std::to_string(tokens[i].id)));
+    return Status::BadInput(name + ": " +
+                            (twice ? "tokens " + Quote(tokens[i - 1].text) + " and " +
+                                         Quote(tokens[i].text) + " have the same id " +
+                                         std::to_string(tokens[i].id)
+                                   : "no token has id " + std::to_string(i) + "; the next id is " +
+                                         std::to_string(tokens[i].id)));
   }
   return std::unique_ptr<KeySource>(std::make_unique<VocabularyKeys>(name, std::move(tokens)));
 }

@@ -42,8 +42,8 @@ class Word2vecBinaryReader final : public ReaderBase {
   Status TakeLineFeed();
   Status AtEnd();
 
-  uint64_t row_ = 1;                // the row being read
-  uint64_t row_begin_ = 0;          // byte of the file where it begins
+  uint64_t row_ = 1;                                      // the row being read
+  uint64_t row_begin_ = 0;                                // byte of the file where it begins
   enum { kNotKnown, kYes, kNo } line_feeds_ = kNotKnown;  // whether rows end in LF
 };
 
@@ -54,13 +54,15 @@ Status Word2vecBinaryReader::Start() {
   const auto header = end < 256 ? ParseTextHeader(StripCr(line)) : std::nullopt;
   if (!header) {
     const bool text = !HasBinaryBytes(start);
-    return BadLine(name(), 1, "expected a header 'rows dim' of two integers, found " + Quote(line) +
-                                  (text ? "; this looks like text, not word2vec binary" : ""));
+    return BadLine(name(), 1,
+                   "expected a header 'rows dim' of two integers, found " + Quote(line) +
+                       (text ? "; this looks like text, not word2vec binary" : ""));
   }
   if (header->dim == 0) return BadLine(name(), 1, "the header says dimension 0");
   if (options_.dim != 0 && options_.dim != header->dim) {
-    return BadLine(name(), 1, "the header says dimension " + std::to_string(header->dim) +
-                                  ", the options say " + std::to_string(options_.dim));
+    return BadLine(name(), 1,
+                   "the header says dimension " + std::to_string(header->dim) +
+                       ", the options say " + std::to_string(options_.dim));
   }
   info_.rows = header->rows;
   input_->Consume(end + 1);
@@ -68,11 +70,13 @@ Status Word2vecBinaryReader::Start() {
     // A huge number is more often damage than a real table: say so when the bytes are not there.
     const auto size = input_->size();
     if (size && header->rows > 0 && (*size - input_->offset()) / 4 < header->dim) {
-      return BadByte(name(), *size, RowOf() + " is truncated: the header says " +
-                                        std::to_string(header->dim) + " values a row");
+      return BadByte(name(), *size,
+                     RowOf() + " is truncated: the header says " + std::to_string(header->dim) +
+                         " values a row");
     }
-    return BadLine(name(), 1, "the header says dimension " + std::to_string(header->dim) +
-                                  "; the most is " + std::to_string(kMaxDim));
+    return BadLine(name(), 1,
+                   "the header says dimension " + std::to_string(header->dim) + "; the most is " +
+                       std::to_string(kMaxDim));
   }
   info_.dim = static_cast<uint32_t>(header->dim);
   info_.estimated_rows = header->rows;
@@ -88,8 +92,10 @@ Status Word2vecBinaryReader::CheckNotText() {
   start = start.substr(0, 4096);
   const std::string_view line = StripCr(start.substr(0, start.find('\n')));
   if (HasBinaryBytes(start) || CountValues(line) == 0) return Status::Ok();
-  return BadByte(name(), input_->offset(), "this looks like the text form of word2vec, not the "
-                                           "binary one: row 1 is " + Quote(line));
+  return BadByte(name(), input_->offset(),
+                 "this looks like the text form of word2vec, not the "
+                 "binary one: row 1 is " +
+                     Quote(line));
 }
 
 // Length of the key at the window's beginning; the window then holds the whole row.
@@ -112,8 +118,9 @@ Result<size_t> Word2vecBinaryReader::FindKey() {
     }
     searched = window.size();
     if (searched > kMaxKeyBytes) {
-      return BadByte(name(), row_begin_, RowOf() + ": no space ends the key within " +
-                                             std::to_string(kMaxKeyBytes) + " bytes");
+      return BadByte(
+          name(), row_begin_,
+          RowOf() + ": no space ends the key within " + std::to_string(kMaxKeyBytes) + " bytes");
     }
     EDO_ASSIGN_OR_RETURN(const bool more, input_->More());
     if (!more) return Truncated();
@@ -131,8 +138,9 @@ Status Word2vecBinaryReader::TakeLineFeed() {
   if (found == (line_feeds_ == kYes)) return Status::Ok();
   if (next.empty()) return Status::Ok();  // the next row will be found truncated
   return BadByte(name(), row_begin_,
-                 RowOf() + (found ? " ends in a line feed, the rows before it do not"
-                                  : " does not end in a line feed as the rows before it do") +
+                 RowOf() +
+                     (found ? " ends in a line feed, the rows before it do not"
+                            : " does not end in a line feed as the rows before it do") +
                      ": a key with a space in it, or damage");
 }
 
@@ -142,8 +150,9 @@ Status Word2vecBinaryReader::AtEnd() {
   const uint64_t at = input_->offset();
   std::string left = "some";
   if (input_->size()) left = std::to_string(*input_->size() - at);
-  return BadByte(name(), at, "header says " + Count(*info_.rows, "row") + ", " + left +
-                                 " bytes left behind them");
+  return BadByte(
+      name(), at,
+      "header says " + Count(*info_.rows, "row") + ", " + left + " bytes left behind them");
 }
 
 Result<bool> Word2vecBinaryReader::Fill(RowBatch* batch, uint64_t max_rows) {

@@ -33,7 +33,8 @@ class JsonlWriter final : public WriterBase {
  protected:
   Status CheckTarget() const override {
     if (target_.rows > 0) return Status::Ok();
-    return Status::BadInput("table '" + target_.table + "' has 0 rows: jsonl has no place to keep "
+    return Status::BadInput("table '" + target_.table +
+                            "' has 0 rows: jsonl has no place to keep "
                             "its dimension in (formats word2vec, npy and csv have)");
   }
 

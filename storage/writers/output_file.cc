@@ -140,7 +140,8 @@ Status Spool::Open(const std::string& beside) {
   const std::string system = std::filesystem::temp_directory_path(ignored).string();
   struct stat info {};
   const bool regular = stat(beside.c_str(), &info) != 0 || S_ISREG(info.st_mode);
-  std::string name = (beside == "-" || !regular ? system : DirectoryOf(beside)) + "/edo_keys_XXXXXX";
+  std::string name =
+      (beside == "-" || !regular ? system : DirectoryOf(beside)) + "/edo_keys_XXXXXX";
   fd_ = mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) return Status::IoError(name + ": cannot create: " + strerror(errno));
   unlink(name.c_str());
@@ -153,7 +154,8 @@ Status Spool::Flush() {
     const ssize_t wrote = write(fd_, buffer_.data() + done, buffer_.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
-      const std::string text = std::string("a temporary file of keys: cannot write: ") + strerror(errno);
+      const std::string text =
+          std::string("a temporary file of keys: cannot write: ") + strerror(errno);
       return errno == ENOSPC ? Status::NoSpace(text) : Status::IoError(text);
     }
     done += static_cast<size_t>(wrote);

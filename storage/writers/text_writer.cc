@@ -13,7 +13,7 @@ class TextWriter final : public WriterBase {
 
  protected:
   std::string WhyNot(std::string_view key, uint64_t row) const override {
-    if (const std::string why = WhyNotATextKey(key); !why.empty()) return why;
+    if (const std::string why = WhyNotATextKey(key, target_.dim); !why.empty()) return why;
     if (!header_ && row == 0) {
       if (LooksForeign(std::string(key) + " 0\n")) {
         return "begins like a file of another kind, and would be the first bytes of the file";
@@ -24,7 +24,8 @@ class TextWriter final : public WriterBase {
 
   Status CheckTarget() const override {
     if (header_ || target_.rows > 0) return Status::Ok();
-    return Status::BadInput("table '" + target_.table + "' has 0 rows: glove text has no header to "
+    return Status::BadInput("table '" + target_.table +
+                            "' has 0 rows: glove text has no header to "
                             "keep its dimension in (format word2vec has)");
   }
 

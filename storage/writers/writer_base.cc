@@ -23,7 +23,8 @@ Status WriterBase::Begin() try {
   EDO_RETURN_IF_ERROR(CheckTarget());
   const std::string keys_path = KeysPath();
   if (!keys_path.empty() && target_.path == "-") {
-    return Status::InvalidArgument("format " + target_.format + " keeps keys in a second file, so a "
+    return Status::InvalidArgument("format " + target_.format +
+                                   " keeps keys in a second file, so a "
                                    "table with keys cannot go to standard output");
   }
   EDO_ASSIGN_OR_RETURN(output_, OutputFile::Create(target_.path, target_.force));
@@ -73,8 +74,8 @@ uint64_t WriterBase::bytes_written() const {
 
 std::string_view WriterBase::KeyText(const RowBatch& batch, uint64_t i) {
   if (target_.key_kind == KeyKind::kText) return batch.text_key(i);
-  const int64_t number = target_.key_kind == KeyKind::kInt64 ? batch.int_keys[i]
-                                                             : static_cast<int64_t>(rows_ + i);
+  const int64_t number =
+      target_.key_kind == KeyKind::kInt64 ? batch.int_keys[i] : static_cast<int64_t>(rows_ + i);
   const char* end = std::to_chars(number_, number_ + sizeof number_, number).ptr;
   return std::string_view(number_, static_cast<size_t>(end - number_));
 }
@@ -111,8 +112,9 @@ Result<std::string_view> EncodeValues(const RowBatch& batch, FloatType type, uin
 bool LooksForeign(std::string_view start) {
   const auto begins = [&](std::string_view magic) { return start.starts_with(magic); };
   // What follows is not known here: "<html>" counts once another tag could come behind it.
-  return !NameForeignBytes(std::string(start) + "<p>").empty() || begins("\xef\xbb\xbf") || begins("\x1f\x8b") ||
-         begins("\x28\xb5\x2f\xfd") || begins("\x93NUMPY") || begins(kArchiveMagic);
+  return !NameForeignBytes(std::string(start) + "<p>").empty() || begins("\xef\xbb\xbf") ||
+         begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || begins("\x93NUMPY") ||
+         begins(kArchiveMagic);
 }
 
 }  // namespace edo::storage

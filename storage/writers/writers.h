@@ -8,7 +8,7 @@
 
 namespace edo::storage {
 
-std::unique_ptr<RowWriter> MakeTextWriter(const TargetInfo& target);       // word2vec glove fasttext
+std::unique_ptr<RowWriter> MakeTextWriter(const TargetInfo& target);  // word2vec glove fasttext
 std::unique_ptr<RowWriter> MakeWord2vecBinaryWriter(const TargetInfo& target);
 std::unique_ptr<RowWriter> MakeDelimitedWriter(const TargetInfo& target);  // csv tsv
 std::unique_ptr<RowWriter> MakeJsonlWriter(const TargetInfo& target);

@@ -35,7 +35,8 @@ Result<Table> ReadAll(const SourceOptions& options) {
     EXPECT_EQ(batch.positions.size(), batch.row_count);
     for (const float value : batch.values) table.bits.push_back(std::bit_cast<uint32_t>(value));
     for (const int64_t key : batch.int_keys) table.int_keys.push_back(key);
-    for (uint64_t i = 0; i < batch.key_ends.size(); ++i) table.text_keys.emplace_back(batch.text_key(i));
+    for (uint64_t i = 0; i < batch.key_ends.size(); ++i)
+      table.text_keys.emplace_back(batch.text_key(i));
   }
   table.info = reader->info();
   return table;

@@ -28,8 +28,9 @@ struct Rows {
   uint64_t count = 0;
 };
 
-const std::vector<std::string> kFormats{"word2vec", "glove", "fasttext", "word2vec-bin", "npy",
-                                        "safetensors", "raw", "tsv", "csv", "jsonl", "edo"};
+const std::vector<std::string> kFormats{"word2vec", "glove",       "fasttext", "word2vec-bin",
+                                        "npy",      "safetensors", "raw",      "tsv",
+                                        "csv",      "jsonl",       "edo"};
 
 TargetInfo Target(const std::string& path, const std::string& format, const Rows& rows) {
   TargetInfo target;
@@ -87,8 +88,8 @@ SourceOptions Source(const std::string& path, const std::string& format, const R
     source.dtype = "f32";
   }
   if (rows.kind != KeyKind::kDense && format == "npy") {
-    source.keys = path.substr(0, path.size() - 4) +
-                  (rows.kind == KeyKind::kText ? ".keys.txt" : ".keys.npy");
+    source.keys =
+        path.substr(0, path.size() - 4) + (rows.kind == KeyKind::kText ? ".keys.txt" : ".keys.npy");
   }
   if (rows.kind != KeyKind::kDense && format == "raw") {
     source.keys = path + (rows.kind == KeyKind::kText ? ".keys.txt" : ".keys.i64");
@@ -132,10 +133,13 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 float RandomValue(std::mt19937_64& random, bool non_finite) {
-  const float odd[] = {0.0f, -0.0f, 1e-45f, -1e-45f, 1.1754942e-38f, 1.17549435e-38f, 3.4028235e38f,
-                       -3.4028235e38f, 0.1f, 16777217.0f, 1e10f, 0.30000001f, 1e-7f};
+  const float odd[] = {0.0f,           -0.0f,           1e-45f,        -1e-45f,
+                       1.1754942e-38f, 1.17549435e-38f, 3.4028235e38f, -3.4028235e38f,
+                       0.1f,           16777217.0f,     1e10f,         0.30000001f,
+                       1e-7f};
   if (random() % 4 == 0) return odd[random() % std::size(odd)];
-  if (random() % 2 == 0) return static_cast<float>(static_cast<int64_t>(random() % 2000001) - 1000000) / 1e6f;
+  if (random() % 2 == 0)
+    return static_cast<float>(static_cast<int64_t>(random() % 2000001) - 1000000) / 1e6f;
   const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()));
   if (std::isfinite(value)) return value;
   if (!non_finite) return 1.5f;
@@ -144,10 +148,39 @@ float RandomValue(std::mt19937_64& random, bool non_finite) {
 }
 
 std::string RandomKey(std::mt19937_64& random) {
-  static const std::vector<std::string> kPieces{
-      "a", "word", " ", "\t", "\"", ",", "'", "\\", "1", "2.5", "-3", "1e5", "nan", "inf", "\r", "\n",
-      "\xc2\xa0", "\xe3\x80\x80", "\xe2\x80\xa8", "\xef\xbb\xbf", "\xff", std::string(1, '\0'), "\x01",
-      "0,5", "1:2", "{\"", "[1]", "#", "<html>", "PK\x03\x04", "\x93NUMPY", "\x1f\x8b", "EDOARCH\n"};
+  static const std::vector<std::string> kPieces{"a",
+                                                "word",
+                                                " ",
+                                                "\t",
+                                                "\"",
+                                                ",",
+                                                "'",
+                                                "\\",
+                                                "1",
+                                                "2.5",
+                                                "-3",
+                                                "1e5",
+                                                "nan",
+                                                "inf",
+                                                "\r",
+                                                "\n",
+                                                "\xc2\xa0",
+                                                "\xe3\x80\x80",
+                                                "\xe2\x80\xa8",
+                                                "\xef\xbb\xbf",
+                                                "\xff",
+                                                std::string(1, '\0'),
+                                                "\x01",
+                                                "0,5",
+                                                "1:2",
+                                                "{\"",
+                                                "[1]",
+                                                "#",
+                                                "<html>",
+                                                "PK\x03\x04",
+                                                "\x93NUMPY",
+                                                "\x1f\x8b",
+                                                "EDOARCH\n"};
   std::string key;
   for (uint64_t i = random() % 4; i > 0; --i) key += kPieces[random() % kPieces.size()];
   if (random() % 40 == 0) key.append(random() % 3000, 'k');
@@ -207,8 +240,12 @@ void CheckRoundTrip(const std::string& format, Rows rows, const test::TempDir& d
   EXPECT_EQ(back->count, rows.count);
   EXPECT_EQ(back->dim, rows.dim);
   EXPECT_TRUE(SameBits(back->values, rows.values));
-  if (rows.kind == KeyKind::kText) { EXPECT_EQ(back->text, rows.text); }
-  if (rows.kind == KeyKind::kInt64) { EXPECT_EQ(back->ints, rows.ints); }
+  if (rows.kind == KeyKind::kText) {
+    EXPECT_EQ(back->text, rows.text);
+  }
+  if (rows.kind == KeyKind::kInt64) {
+    EXPECT_EQ(back->ints, rows.ints);
+  }
 }
 
 TEST(RoundTrip, EveryFormatGivesBackKeysAndBits) {
@@ -302,7 +339,8 @@ TEST(Damage, AFileCutAtAnyByteIsAnErrorOrAPrefix) {
       for (size_t cut = 0; cut < bytes.size(); ++cut) {
         const auto back = ReadBytes(format, std::string_view(bytes).substr(0, cut));
         if (!back.ok()) continue;
-        SCOPED_TRACE(format + " cut at " + std::to_string(cut) + " of " + std::to_string(bytes.size()));
+        SCOPED_TRACE(format + " cut at " + std::to_string(cut) + " of " +
+                     std::to_string(bytes.size()));
         EXPECT_LE(back->count, rows.count);
         // Only text lines can end early and still be whole, and raw rows at their borders.
         EXPECT_TRUE(format != "npy" && format != "safetensors" && format != "edo");
@@ -330,7 +368,9 @@ TEST(Damage, ChangedBytesNeverCrashAndAnArchiveNeverLies) {
         changed[random() % changed.size()] = static_cast<char>(random());
       }
       const auto back = ReadBytes(format, changed);
-      if (format == "edo" && back.ok()) { EXPECT_TRUE(SameBits(back->values, rows.values)); }
+      if (format == "edo" && back.ok()) {
+        EXPECT_TRUE(SameBits(back->values, rows.values));
+      }
     }
   }
 }
