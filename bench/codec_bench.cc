@@ -1,5 +1,5 @@
-// Encode, decode and gather of every codec, one thread, rows a second and time a row, beside a plain
-// memcpy of the decoded rows as the limit.
+// Encode, decode and gather of every codec, one thread, rows a second and time a row, beside a
+// plain memcpy of the decoded rows as the limit.
 //   hot     1,024 rows that stay in the caches
 //   random  rows picked at random from 256 MiB of codes (what a lookup sees after its reads)
 // Run: build/release/bench/codec_bench --benchmark_min_time=0.2

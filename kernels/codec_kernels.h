@@ -11,18 +11,20 @@
 
 namespace edo::kernels {
 
-// ---- checks before encoding ----------------------------------------------------------------------
+// ---- checks before encoding
+// ----------------------------------------------------------------------
 
 // Magnitudes are compared as the bits of |x|: binary32 orders them like unsigned numbers.
-inline constexpr uint32_t kInfinityBits = 0x7f800000u;    // infinity; NaN lies above
-inline constexpr uint32_t kMagnitudeEnd = 0x80000000u;    // one past the last NaN
+inline constexpr uint32_t kInfinityBits = 0x7f800000u;      // infinity; NaN lies above
+inline constexpr uint32_t kMagnitudeEnd = 0x80000000u;      // one past the last NaN
 inline constexpr uint32_t kF16OverflowBits = 0x477ff000u;   // 65520: rounds to infinity in binary16
 inline constexpr uint32_t kBF16OverflowBits = 0x7f7f8000u;  // likewise in bfloat16 (3.396e38)
 
 // Index of the first value whose magnitude bits lie in [low, high); `count` when there is none.
 size_t FirstMagnitudeIn(const float* values, size_t count, uint32_t low, uint32_t high);
 
-// ---- encode --------------------------------------------------------------------------------------
+// ---- encode
+// --------------------------------------------------------------------------------------
 
 void EncodeF16(const float* values, size_t count, std::byte* out);   // out: (count) binary16
 void EncodeBF16(const float* values, size_t count, std::byte* out);  // out: (count) bfloat16
@@ -33,7 +35,8 @@ void EncodeInt8Row(const float* row, uint32_t dim, std::byte* out);  // out: dim
 // The scale of a row whose largest magnitude is `max_magnitude` (finite), as bfloat16 bits.
 uint16_t Int8ScaleBits(float max_magnitude);
 
-// ---- decode --------------------------------------------------------------------------------------
+// ---- decode
+// --------------------------------------------------------------------------------------
 
 // Decodes one encoded row to `dim` values of one output type. Exact where the type allows, else
 // nearest even; beyond the range of binary16 the result is infinity.

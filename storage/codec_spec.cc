@@ -35,8 +35,8 @@ Result<CodecSpec> CodecSpec::Parse(std::string_view text) {
     if (!names.empty()) names += ", ";
     names += known.name;
   }
-  return Status::InvalidArgument("codec '" + std::string(text) + "' is not known; known codecs: " +
-                                 names);
+  return Status::InvalidArgument("codec '" + std::string(text) +
+                                 "' is not known; known codecs: " + names);
 }
 
 std::string CodecSpec::ToString() const { return std::string(Known(kind).name); }

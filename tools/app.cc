@@ -25,7 +25,7 @@ constexpr const char* kFirstSteps =
 
 std::vector<std::unique_ptr<Verb>> AddVerbs(CLI::App* app) {
   using Maker = std::unique_ptr<Verb> (*)(CLI::App*);
-  constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,     MakeInfo, MakeGet,        MakeNn,
+  constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,   MakeInfo,   MakeGet,        MakeNn,
                                MakeStats,  MakeVerify, MakeDrop, MakeRename, MakeCompletions};
   std::vector<std::unique_ptr<Verb>> verbs;
   for (Maker make : kMakers) verbs.push_back(make(app));
@@ -66,9 +66,10 @@ int Parse(CLI::App* app, const std::vector<std::unique_ptr<Verb>>& verbs,
   SplitLiterals(&args, verb);
   if (args.empty()) return console->Usage("no verb was given", "");
   if (verb == nullptr && !IsGlobalFlag(args[0])) {
-    const char* const what = args[0].starts_with("-") ? "' is not an option of edo; options of a verb "
-                                                        "go after it"
-                                                      : "' is not a verb of edo";
+    const char* const what = args[0].starts_with("-")
+                                 ? "' is not an option of edo; options of a verb "
+                                   "go after it"
+                                 : "' is not a verb of edo";
     return console->Usage("'" + args[0] + what, "");
   }
   try {

@@ -12,7 +12,8 @@ class CompletionsVerb final : public Verb {
     AddChoice<std::string>("SHELL", &shell_, {{"bash", "bash"}, {"zsh", "zsh"}, {"fish", "fish"}},
                            "Which shell")
         ->required();
-    app->footer("Example:\n  edo completions bash > ~/.local/share/bash-completion/completions/edo");
+    app->footer(
+        "Example:\n  edo completions bash > ~/.local/share/bash-completion/completions/edo");
   }
 
   int Run(Console* console) override {

@@ -28,13 +28,14 @@ class ExportVerb final : public Verb {
         ->type_name(FormatNames());
     app->add_option("--ids", options_.ids, "File of keys, one a line: only these, in this order")
         ->type_name(kFileType);
-    AddChoice<FloatType>("--dtype", &options_.dtype,
-                         {{"f32", FloatType::kF32}, {"f16", FloatType::kF16},
-                          {"bf16", FloatType::kBF16}},
-                         "Type of the values, for formats that have one");
+    AddChoice<FloatType>(
+        "--dtype", &options_.dtype,
+        {{"f32", FloatType::kF32}, {"f16", FloatType::kF16}, {"bf16", FloatType::kBF16}},
+        "Type of the values, for formats that have one");
     app->add_flag("-f,--force", options_.force, "Overwrite FILE when it exists");
-    app->footer("Example:\n  edo export --store vectors.edo --table glove glove.npz\n"
-                "FILE is written under another name and renamed when it is whole.");
+    app->footer(
+        "Example:\n  edo export --store vectors.edo --table glove glove.npz\n"
+        "FILE is written under another name and renamed when it is whole.");
   }
 
   int Run(Console* console) override {
@@ -49,7 +50,7 @@ class ExportVerb final : public Verb {
     if (!report.ok()) return console->Fail(Explained(report.status()));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     console->Note(CountOf(report->rows, "row") + ", " + HumanBytes(report->bytes) + " as " +
-                  report->format + " to " + JoinWords(report->files, ", ") + " in " +
+                  report->format + " to " + (options_.path == "-" ? "standard output" : JoinWords(report->files, ", ")) + " in " +
                   HumanSeconds(seconds.count()));
     if (json) ReportJson(console, *report, seconds.count());
     return kExitOk;

@@ -20,10 +20,11 @@ class GetVerb final : public Verb {
     AddTable(&table_, "Table to read; not needed when the store has only one");
     app->add_option("--keys-from", keys_from_, "File of keys, one a line; - for standard input")
         ->type_name(kFileType);
-    app->footer("Example:\n  edo get --store vectors.edo --table glove river stone\n"
-                "Prints key, TAB, values with TABs between. In a key, TAB, newline, carriage\n"
-                "return and backslash are printed as \\t \\n \\r \\\\; --json prints keys exactly.\n"
-                "Keys that begin with '-' go after --:  edo get --store vectors.edo -- -x --");
+    app->footer(
+        "Example:\n  edo get --store vectors.edo --table glove river stone\n"
+        "Prints key, TAB, values with TABs between. In a key, TAB, newline, carriage\n"
+        "return and backslash are printed as \\t \\n \\r \\\\; --json prints keys exactly.\n"
+        "Keys that begin with '-' go after --:  edo get --store vectors.edo -- -x --");
   }
 
   int Run(Console* console) override {
@@ -73,10 +74,9 @@ class GetVerb final : public Verb {
       LookupReport report;
       LookupOptions options;
       options.on_missing = OnMissing::kMark;
-      const Status status =
-          table.info().key_kind == KeyKind::kText
-              ? table.Lookup(parsed.texts, options, rows.data(), &report)
-              : table.Lookup(parsed.ints, options, rows.data(), &report);
+      const Status status = table.info().key_kind == KeyKind::kText
+                                ? table.Lookup(parsed.texts, options, rows.data(), &report)
+                                : table.Lookup(parsed.ints, options, rows.data(), &report);
       if (report.states.size() != keys.size()) {
         return status.ok() ? Status::IoError("lookup gave no report") : status;
       }

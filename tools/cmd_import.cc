@@ -49,9 +49,10 @@ class ImportVerb final : public Verb {
         ->take_all();
     app->add_flag("--reproducible", options_.reproducible,
                   "Leave the time out, so that equal input makes equal bytes");
-    app->footer("Example:\n  edo import glove.6B.100d.txt --store vectors.edo --codec INT8\n"
-                "Strict by default: the first faulty line stops the import, is named, and nothing\n"
-                "is stored. What a lenient option lets through is counted and listed.");
+    app->footer(
+        "Example:\n  edo import glove.6B.100d.txt --store vectors.edo --codec INT8\n"
+        "Strict by default: the first faulty line stops the import, is named, and nothing\n"
+        "is stored. What a lenient option lets through is counted and listed.");
   }
 
   int Run(Console* console) override;
@@ -77,26 +78,29 @@ class ImportVerb final : public Verb {
 
 void ImportVerb::AddStrictness() {
   SourceOptions& source = source_.source;
-  AddChoice<HeaderLine>("--header", &source.header,
-                        {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes},
-                         {"no", HeaderLine::kNo}},
-                        "Is the first line of a text file a header?");
+  AddChoice<HeaderLine>(
+      "--header", &source.header,
+      {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
+      "Is the first line of a text file a header?");
   AddChoice<OnDuplicate>("--on-duplicate", &options_.on_duplicate,
-                         {{"error", OnDuplicate::kError}, {"first", OnDuplicate::kFirst},
+                         {{"error", OnDuplicate::kError},
+                          {"first", OnDuplicate::kFirst},
                           {"last", OnDuplicate::kLast}},
                          "A key that comes twice: which row stays");
-  AddChoice<OnNonFinite>("--non-finite", &source.non_finite,
-                         {{"error", OnNonFinite::kError}, {"zero", OnNonFinite::kZero},
-                          {"keep", OnNonFinite::kKeep}},
-                         "Values that are inf or nan");
+  AddChoice<OnNonFinite>(
+      "--non-finite", &source.non_finite,
+      {{"error", OnNonFinite::kError}, {"zero", OnNonFinite::kZero}, {"keep", OnNonFinite::kKeep}},
+      "Values that are inf or nan");
   AddChoice<OnInvalidUtf8>("--invalid-utf8", &source.invalid_utf8,
-                           {{"error", OnInvalidUtf8::kError}, {"keep", OnInvalidUtf8::kKeep},
+                           {{"error", OnInvalidUtf8::kError},
+                            {"keep", OnInvalidUtf8::kKeep},
                             {"replace", OnInvalidUtf8::kReplace}},
                            "Keys that are not UTF-8");
   AddChoice<OnBadRow>("--on-bad-row", &source.on_bad_row,
                       {{"error", OnBadRow::kError}, {"skip", OnBadRow::kSkip}},
                       "Rows that cannot be read");
-  app()->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
+  app()
+      ->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
       ->type_name(kFileType);
 }
 

@@ -36,8 +36,9 @@ class InfoVerb final : public Verb {
     AddStore(&store_, false);
     AddTable(&table_, "Only this table; default: all tables of the store");
     app->add_flag("--backends", backends_, "What this build computes with");
-    app->footer("Examples:\n  edo info --store vectors.edo --table glove\n"
-                "  edo info glove.6B.100d.txt      what the file is, without importing it");
+    app->footer(
+        "Examples:\n  edo info --store vectors.edo --table glove\n"
+        "  edo info glove.6B.100d.txt      what the file is, without importing it");
   }
 
   int Run(Console* console) override {
@@ -93,14 +94,14 @@ class InfoVerb final : public Verb {
     Line(console, "rows", std::to_string(info.rows));
     Line(console, "dim", std::to_string(info.dim));
     Line(console, "codec", info.codec.ToString());
-    Line(console, "bytes a row", std::to_string(info.row_bytes) + " (F32: " +
-                                     std::to_string(uint64_t{info.dim} * 4) + ")");
-    Line(console, "rows on disk", HumanBytes(info.chunk_file_bytes) +
-                                      Percent(info.chunk_file_bytes, PlainBytes(info)));
+    Line(console, "bytes a row",
+         std::to_string(info.row_bytes) + " (F32: " + std::to_string(uint64_t{info.dim} * 4) + ")");
+    Line(console, "rows on disk",
+         HumanBytes(info.chunk_file_bytes) + Percent(info.chunk_file_bytes, PlainBytes(info)));
     Line(console, "keys on disk", HumanBytes(info.key_file_bytes));
     Line(console, "as plain F32", HumanBytes(PlainBytes(info)));
-    Line(console, "chunks", std::to_string(info.chunk_count) + " of " +
-                                std::to_string(info.chunk_rows) + " rows");
+    Line(console, "chunks",
+         std::to_string(info.chunk_count) + " of " + std::to_string(info.chunk_rows) + " rows");
     Line(console, "generation", std::to_string(info.generation));
     Line(console, "imported", TimeText(info.created_unix_s));
     for (const auto& [key, value] : info.metadata) {

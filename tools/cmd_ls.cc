@@ -10,8 +10,9 @@ class LsVerb final : public Verb {
  public:
   explicit LsVerb(CLI::App* app) : Verb(app) {
     AddStore(&store_);
-    app->footer("Example:\n  edo ls --store vectors.edo\n"
-                "Columns: name, keys, codec, dim, rows, bytes on disk.");
+    app->footer(
+        "Example:\n  edo ls --store vectors.edo\n"
+        "Columns: name, keys, codec, dim, rows, bytes on disk.");
   }
 
   int Run(Console* console) override {

@@ -52,8 +52,9 @@ class NnVerb final : public Verb {
     AddChoice<Metric>("--metric", &metric_,
                       {{"cosine", Metric::kCosine}, {"dot", Metric::kDot}, {"l2", Metric::kL2}},
                       "Cosine and dot product: more is nearer; l2 distance: less is nearer");
-    app->footer("Example:\n  edo nn --store vectors.edo --table glove river -k 5\n"
-                "Prints key, TAB, score, nearest first, without KEY itself. Reads every row.");
+    app->footer(
+        "Example:\n  edo nn --store vectors.edo --table glove river -k 5\n"
+        "Prints key, TAB, score, nearest first, without KEY itself. Reads every row.");
   }
 
   int Run(Console* console) override {
@@ -102,10 +103,12 @@ class NnVerb final : public Verb {
       if (!more) break;
       for (uint64_t i = 0; i < batch.row_count; ++i) {
         const uint64_t row = batch.first_row + i;
-        if (row != own_row) Offer(&heap, {Closeness(query, batch.values.subspan(i * dim, dim)), row});
+        if (row != own_row)
+          Offer(&heap, {Closeness(query, batch.values.subspan(i * dim, dim)), row});
       }
       const uint64_t done = batch.first_row + batch.row_count;
-      if (!bar.Update({done, table.info().rows, 0, "rows"})) return Status::Cancelled("interrupted");
+      if (!bar.Update({done, table.info().rows, 0, "rows"}))
+        return Status::Cancelled("interrupted");
     }
     std::sort_heap(heap.begin(), heap.end());
     return heap;

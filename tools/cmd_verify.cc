@@ -12,9 +12,10 @@ class VerifyVerb final : public Verb {
   explicit VerifyVerb(CLI::App* app) : Verb(app) {
     AddStore(&store_);
     AddTable(&options_.table, "Only this table; default: every table and file of the store");
-    app->footer("Example:\n  edo verify --store vectors.edo\n"
-                "Prints one line for each damaged part: table, part, number, rows, file, what.\n"
-                "Exit code 0: the store is whole; 1: it is damaged.");
+    app->footer(
+        "Example:\n  edo verify --store vectors.edo\n"
+        "Prints one line for each damaged part: table, part, number, rows, file, what.\n"
+        "Exit code 0: the store is whole; 1: it is damaged.");
   }
 
   int Run(Console* console) override {
@@ -29,8 +30,8 @@ class VerifyVerb final : public Verb {
     }
     if (report->damages.empty()) {
       console->Note(scope + " is whole: " + CountOf(report->tables, "table") + ", " +
-                    CountOf(report->chunks, "chunk") + ", " + CountOf(report->keys, "key") +
-                    ", " + HumanBytes(report->bytes) + " in " + CountOf(report->files, "file"));
+                    CountOf(report->chunks, "chunk") + ", " + CountOf(report->keys, "key") + ", " +
+                    HumanBytes(report->bytes) + " in " + CountOf(report->files, "file"));
       return kExitOk;
     }
     console->Problem(scope + ": damage in " + CountOf(report->damages.size(), "place"));
@@ -51,10 +52,12 @@ class VerifyVerb final : public Verb {
       rows = std::to_string(damage.first_row) + ".." +
              std::to_string(damage.first_row + damage.row_count - 1);
     }
-    const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : TsvField(text); };
+    const auto or_dash = [](const std::string& text) {
+      return text.empty() ? "-" : TsvField(text);
+    };
     console->out().Write(or_dash(damage.table) + "\t" + damage.part + "\t" +
-                         std::to_string(damage.number) + "\t" + rows + "\t" +
-                         or_dash(damage.file) + "\t" + TsvField(damage.what) + "\n");
+                         std::to_string(damage.number) + "\t" + rows + "\t" + or_dash(damage.file) +
+                         "\t" + TsvField(damage.what) + "\n");
   }
 
   void PrintJson(Console* console, const VerifyReport& report) const {

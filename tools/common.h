@@ -25,8 +25,8 @@ StoreOptions LoggedTo(const Console& console);  // warnings of the store go to s
 // Keys as text to what the table takes. Integers for dense and int64 tables; kInvalidArgument for
 // text that is none.
 struct KeyList {
-  std::vector<int64_t> ints;             // dense, int64
-  std::vector<std::string_view> texts;   // views of the given strings
+  std::vector<int64_t> ints;            // dense, int64
+  std::vector<std::string_view> texts;  // views of the given strings
 };
 Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo& info);
 

@@ -68,21 +68,29 @@ std::string ZshText(std::string text) {
 
 std::string BashAction(const CompletionOption& option) {
   switch (option.value) {
-    case Value::kFile: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
-    case Value::kDirectory: return "COMPREPLY=($(compgen -d -- \"$cur\"))";
+    case Value::kFile:
+      return "COMPREPLY=($(compgen -f -- \"$cur\"))";
+    case Value::kDirectory:
+      return "COMPREPLY=($(compgen -d -- \"$cur\"))";
     case Value::kWords:
       return "COMPREPLY=($(compgen -W " + Quoted(JoinWords(option.words, " ")) + " -- \"$cur\"))";
-    default: return ":";
+    default:
+      return ":";
   }
 }
 
 std::string ZshAction(const CompletionOption& option) {
   switch (option.value) {
-    case Value::kNone: return "";
-    case Value::kFile: return ":file:_files";
-    case Value::kDirectory: return ":directory:_files -/";
-    case Value::kWords: return ":value:(" + JoinWords(option.words, " ") + ")";
-    case Value::kAny: return ":value: ";
+    case Value::kNone:
+      return "";
+    case Value::kFile:
+      return ":file:_files";
+    case Value::kDirectory:
+      return ":directory:_files -/";
+    case Value::kWords:
+      return ":value:(" + JoinWords(option.words, " ") + ")";
+    case Value::kAny:
+      return ":value: ";
   }
   return "";
 }
@@ -178,7 +186,7 @@ std::string ZshCompletion(const std::vector<CompletionVerb>& verbs) {
     for (const auto& option : verb.options) {
       for (const auto& name : DashedNames(option)) {
         out += " \\\n          " + Quoted((option.repeatable ? "*" : "") + name + "[" +
-                                        ZshText(option.help) + "]" + ZshAction(option));
+                                          ZshText(option.help) + "]" + ZshAction(option));
       }
     }
     if (!verb.words.empty()) {
@@ -204,8 +212,8 @@ std::string FishCompletion(const std::vector<CompletionVerb>& verbs) {
   out += "complete -c edo -n " + no_verb + " -f -l help -d 'Print help'\n";
   out += "complete -c edo -n " + no_verb + " -f -l version -d 'Print the version'\n";
   for (const auto& verb : verbs) {
-    out += "complete -c edo -n " + no_verb + " -f -a " + verb.name + " -d " + Quoted(verb.help) +
-           "\n";
+    out +=
+        "complete -c edo -n " + no_verb + " -f -a " + verb.name + " -d " + Quoted(verb.help) + "\n";
     const std::string when =
         "complete -c edo -n " + Quoted("__fish_seen_subcommand_from " + verb.name);
     for (const auto& option : verb.options) {

@@ -13,7 +13,7 @@ namespace edo::tools {
 
 struct CompletionOption {
   enum class Value { kNone, kAny, kFile, kDirectory, kWords };
-  std::vector<std::string> long_names;   // without dashes
+  std::vector<std::string> long_names;  // without dashes
   std::vector<std::string> short_names;
   std::string help;
   Value value = Value::kNone;
@@ -23,8 +23,8 @@ struct CompletionOption {
 struct CompletionVerb {
   std::string name, help;
   std::vector<CompletionOption> options;
-  bool takes_files = false;         // plain arguments are paths
-  std::vector<std::string> words;   // plain arguments are one of these
+  bool takes_files = false;        // plain arguments are paths
+  std::vector<std::string> words;  // plain arguments are one of these
 };
 
 std::vector<CompletionVerb> DescribeVerbs(const CLI::App& app);

@@ -25,7 +25,7 @@ class Output {
   void Flush();
   bool failed() const { return error_ != 0; }
   bool pipe_closed() const;
-  int error() const { return error_; }          // errno of the first failure
+  int error() const { return error_; }           // errno of the first failure
   uint64_t written() const { return written_; }  // bytes accepted by Write
 
  private:

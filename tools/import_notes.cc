@@ -14,10 +14,14 @@ constexpr size_t kKept = 1000;   // entries of --json; --bad-rows has no limit
 
 const char* KindName(ImportNote::Kind kind) {
   switch (kind) {
-    case ImportNote::Kind::kSkippedRow: return "skipped_row";
-    case ImportNote::Kind::kChangedValue: return "changed_value";
-    case ImportNote::Kind::kChangedKey: return "changed_key";
-    case ImportNote::Kind::kDuplicate: return "duplicate";
+    case ImportNote::Kind::kSkippedRow:
+      return "skipped_row";
+    case ImportNote::Kind::kChangedValue:
+      return "changed_value";
+    case ImportNote::Kind::kChangedKey:
+      return "changed_key";
+    case ImportNote::Kind::kDuplicate:
+      return "duplicate";
   }
   return "other";
 }

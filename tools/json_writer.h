@@ -34,10 +34,13 @@ class JsonWriter {
   void Field(std::string_view name, std::string_view text) { Name(name), String(text); }
   void Field(std::string_view name, const char* text) { Name(name), String(text); }
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  void Field(std::string_view name, T value) { Name(name), UInt(value); }
+  requires(!std::same_as<T, bool>) void Field(std::string_view name, T value) {
+    Name(name), UInt(value);
+  }
   template <std::same_as<bool> T>
-  void Field(std::string_view name, T value) { Name(name), Bool(value); }
+  void Field(std::string_view name, T value) {
+    Name(name), Bool(value);
+  }
   void Field(std::string_view name, double value) { Name(name), Double(value); }
 
   // "name": "text", or "name_base64": "..." when the bytes are not UTF-8.

@@ -50,11 +50,12 @@ void ProgressBar::Draw(const Progress& progress, double seconds) const {
   }
   if (progress.rows != 0) line += HumanCount(progress.rows) + " rows  ";
   const auto whole_rate = static_cast<uint64_t>(rate);
-  line += (bytes ? HumanBytes(whole_rate) : HumanCount(whole_rate) + " " +
-                                                std::string(progress.unit)) + "/s";
+  line +=
+      (bytes ? HumanBytes(whole_rate) : HumanCount(whole_rate) + " " + std::string(progress.unit)) +
+      "/s";
   if (progress.total > progress.done && rate > 0) {
-    line += "  " + HumanSeconds(static_cast<double>(progress.total - progress.done) / rate) +
-            " left";
+    line +=
+        "  " + HumanSeconds(static_cast<double>(progress.total - progress.done) / rate) + " left";
   }
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
 }

@@ -23,7 +23,11 @@ size_t Utf8Length(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = at(0);
   if (first < 0x80) return 1;
-  const size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0xc2   ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
   if (length == 0 || bytes.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {
     if ((at(i) & 0xc0) != 0x80) return 0;
@@ -53,8 +57,11 @@ std::string HumanBytes(uint64_t bytes) {
   size_t unit = 0;
   while (size >= 1024 && unit + 1 < std::size(kUnits)) size /= 1024, ++unit;
   char text[48];
-  std::snprintf(text, sizeof text, "%.*f %s", size < 10 ? 2 : size < 100 ? 1 : 0, size,
-                kUnits[unit]);
+  std::snprintf(text, sizeof text, "%.*f %s",
+                size < 10    ? 2
+                : size < 100 ? 1
+                             : 0,
+                size, kUnits[unit]);
   return text;
 }
 
@@ -137,11 +144,20 @@ std::string TsvField(std::string_view text) {
   out.reserve(text.size());
   for (char c : text) {
     switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\\': out += "\\\\"; break;
-      default: out += c;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

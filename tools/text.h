@@ -12,10 +12,10 @@ namespace edo::tools {
 void AppendFloat(std::string* out, float value);
 std::string FloatText(double value);  // likewise for a double
 
-std::string HumanBytes(uint64_t bytes);      // "1.25 MiB"
-std::string HumanCount(uint64_t count);      // "1,234,567"
+std::string HumanBytes(uint64_t bytes);                      // "1.25 MiB"
+std::string HumanCount(uint64_t count);                      // "1,234,567"
 std::string CountOf(uint64_t count, std::string_view noun);  // "1 row", "2,000 rows"
-std::string HumanSeconds(double seconds);    // "0.84 s", "3 min 20 s"
+std::string HumanSeconds(double seconds);                    // "0.84 s", "3 min 20 s"
 
 // A whole string as a decimal number: no sign but '-', no blanks, within 64 bits.
 std::optional<int64_t> ParseInt64(std::string_view text);

@@ -37,9 +37,8 @@ CLI::Option* Verb::AddCount(const char* name, uint64_t* target, uint64_t least, 
         const auto number = ParseInt64(given);
         if (!number || *number < 0 || static_cast<uint64_t>(*number) < least ||
             static_cast<uint64_t>(*number) > most) {
-          throw CLI::ValidationError(
-              name, "'" + given + "' is not a whole number within " + std::to_string(least) +
-                        ".." + std::to_string(most));
+          throw CLI::ValidationError(name, "'" + given + "' is not a whole number within " +
+                                               std::to_string(least) + ".." + std::to_string(most));
         }
         *target = static_cast<uint64_t>(*number);
       },

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,8 +55,7 @@ std::string JoinWords(const std::vector<std::string>& words, const char* between
 
 template <typename Value>
 CLI::Option* Verb::AddChoice(const char* name, Value* target,
-                             std::vector<std::pair<std::string, Value>> choices,
-                             const char* help) {
+                             std::vector<std::pair<std::string, Value>> choices, const char* help) {
   std::vector<std::string> words;
   std::string fallback;
   for (const auto& [word, value] : choices) {

@@ -13,8 +13,8 @@ class BF16Codec final : public RowCodec {
   Status Encode(const float* rows, size_t count, std::byte* codes,
                 uint64_t* bad_value) const override {
     EDO_RETURN_IF_ERROR(RefuseMagnitudes(rows, count, kernels::kBF16OverflowBits,
-                                         kernels::kInfinityBits, "is beyond BF16 (largest 3.3895e38)",
-                                         bad_value));
+                                         kernels::kInfinityBits,
+                                         "is beyond BF16 (largest 3.3895e38)", bad_value));
     kernels::EncodeBF16(rows, count * dim(), codes);
     return Status::Ok();
   }

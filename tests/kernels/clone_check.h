@@ -61,10 +61,14 @@ void CompareClones() {
     for (unsigned char type = 0; type < 3; ++type) {
       const auto a = static_cast<edo::FloatType>(type);
       const auto b = static_cast<edo_clone::FloatType>(type);
-      ASSERT_EQ(Decoded(lib::F32RowDecoder(a), f32, dim), Decoded(clone::F32RowDecoder(b), f32, dim));
-      ASSERT_EQ(Decoded(lib::F16RowDecoder(a), a16, dim), Decoded(clone::F16RowDecoder(b), a16, dim));
-      ASSERT_EQ(Decoded(lib::BF16RowDecoder(a), abf, dim), Decoded(clone::BF16RowDecoder(b), abf, dim));
-      ASSERT_EQ(Decoded(lib::Int8RowDecoder(a), a8, dim), Decoded(clone::Int8RowDecoder(b), a8, dim));
+      ASSERT_EQ(Decoded(lib::F32RowDecoder(a), f32, dim),
+                Decoded(clone::F32RowDecoder(b), f32, dim));
+      ASSERT_EQ(Decoded(lib::F16RowDecoder(a), a16, dim),
+                Decoded(clone::F16RowDecoder(b), a16, dim));
+      ASSERT_EQ(Decoded(lib::BF16RowDecoder(a), abf, dim),
+                Decoded(clone::BF16RowDecoder(b), abf, dim));
+      ASSERT_EQ(Decoded(lib::Int8RowDecoder(a), a8, dim),
+                Decoded(clone::Int8RowDecoder(b), a8, dim));
     }
   }
 }

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#define EDO_SIMD_CLONES 
+#define EDO_SIMD_CLONES
 #define edo edo_clone_base
 #include "kernels/cpu/float_codecs.cc"
 #include "kernels/cpu/int8_codec.cc"
@@ -23,7 +23,4 @@ namespace edo_clone = edo_clone_base;
 
 #include "tests/kernels/clone_check.h"
 
-TEST(CodecKernels, BytesForAnyX86AreTheLibrarys) {
-  CompareClones();
-}
-
+TEST(CodecKernels, BytesForAnyX86AreTheLibrarys) { CompareClones(); }

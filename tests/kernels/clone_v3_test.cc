@@ -29,4 +29,3 @@ TEST(CodecKernels, BytesForAvx2AreTheLibrarys) {
   CompareClones();
 }
 #endif
-

@@ -98,7 +98,9 @@ std::vector<float> AnyFloats(size_t count, std::mt19937& random) {
   std::vector<float> values(count);
   for (float& x : values) {
     x = std::bit_cast<float>(static_cast<uint32_t>(random()));
-    if (random() % 4 == 0) x = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000, static_cast<int>(random() % 40) - 25);
+    if (random() % 4 == 0)
+      x = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000,
+                     static_cast<int>(random() % 40) - 25);
   }
   return values;
 }
@@ -131,7 +133,8 @@ TEST(FloatKernels, EncodeAndDecodeAgreeWithTheFormulas) {
 
 TEST(FloatKernels, FirstMagnitudeInFindsTheFirst) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  for (size_t count : {size_t{0}, size_t{1}, size_t{31}, size_t{4096}, size_t{4097}, size_t{10000}}) {
+  for (size_t count :
+       {size_t{0}, size_t{1}, size_t{31}, size_t{4096}, size_t{4097}, size_t{10000}}) {
     std::vector<float> values(count, 65519.0f);
     EXPECT_EQ(FirstMagnitudeIn(values.data(), count, kF16OverflowBits, kInfinityBits), count);
     for (size_t at : {size_t{0}, count / 2, count - 1}) {

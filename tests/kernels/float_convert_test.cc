@@ -1,6 +1,8 @@
 // Compares float_convert.h, and the branch-free lanes made from it, with the compiler's own
 // _Float16 over all 65,536 halves and over floats: every exponent with 4,096 mantissas each, every
 // tie between neighbouring halves and both of a tie's neighbours. Equality is to the bit.
+#include "kernels/float_convert.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -8,7 +10,6 @@
 #include <random>
 
 #include "kernels/cpu/float_lanes.h"
-#include "kernels/float_convert.h"
 #include "tests/support/test_util.h"
 
 namespace edo::kernels {
@@ -26,8 +27,8 @@ uint16_t OracleBF16(float value) {
   const uint16_t low = static_cast<uint16_t>(Bits(value) >> 16);
   const double below = std::fabs(Float(uint32_t{low} << 16));
   // The neighbour above may be infinity; what counts is where its grid point would lie.
-  const double above = (low & 0x7fff) == 0x7f7f ? std::ldexp(1.0, 128)
-                                                : std::fabs(Float((uint32_t{low} + 1) << 16));
+  const double above =
+      (low & 0x7fff) == 0x7f7f ? std::ldexp(1.0, 128) : std::fabs(Float((uint32_t{low} + 1) << 16));
   const double down = std::fabs(value) - below, up = above - std::fabs(value);
   if (down != up) return down < up ? low : low + 1;
   return low & 1 ? low + 1 : low;
@@ -112,8 +113,8 @@ TEST(FloatConvert, RoundingToHalfAgreesWithTheCompiler) {
   ForManyFloats(check);
   // Ties between neighbouring halves, and the floats beside them.
   for (uint16_t half = 0; half < 0x7c00; ++half) {
-    const float tie = static_cast<float>((double{F16ToF32(half)} +
-        (half == 0x7bff ? 65536.0 : double{F16ToF32(half + 1)})) / 2);
+    const float tie = static_cast<float>(
+        (double{F16ToF32(half)} + (half == 0x7bff ? 65536.0 : double{F16ToF32(half + 1)})) / 2);
     for (float value : {tie, std::nextafter(tie, 0.0f), std::nextafter(tie, 1e9f)}) {
       check(value);
       check(-value);

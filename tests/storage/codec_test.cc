@@ -43,7 +43,8 @@ TEST(CodecSpecTest, NamesGoBothWays) {
     const auto spec = CodecSpec::Parse(name);
     EXPECT_EQ(spec.status().code(), StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(std::string(spec.status().message()), HasSubstr("F32, F16, BF16, INT8"));
-    EXPECT_THAT(std::string(spec.status().message()), HasSubstr(std::string("codec '").append(name).append("'")));
+    EXPECT_THAT(std::string(spec.status().message()),
+                HasSubstr(std::string("codec '").append(name).append("'")));
   }
 }
 
@@ -83,11 +84,14 @@ TEST(CodecTest, DecodeAndGatherAgreeWithSingleRows) {
             pointers[i] = codes.data() + i * codec->row_bytes();
             places[i] = count - 1 - i;
           }
-          codec->DecodeGather(pointers.data(), places.data(), count, {gathered.data(), type, stride});
+          codec->DecodeGather(pointers.data(), places.data(), count,
+                              {gathered.data(), type, stride});
           for (size_t i = 0; i < count; ++i) {
             codec->Decode(pointers[i], 1, {expected.data() + i * bytes, type});
-            ASSERT_EQ(std::memcmp(gathered.data() + places[i] * bytes,
-                                  expected.data() + i * bytes, bytes), 0) << i;
+            ASSERT_EQ(std::memcmp(gathered.data() + places[i] * bytes, expected.data() + i * bytes,
+                                  bytes),
+                      0)
+                << i;
           }
           ASSERT_TRUE(strided == expected);
         }
@@ -119,13 +123,13 @@ TEST(CodecTest, ValuesThatDoNotFitAreNamed) {
     const char* says;  // null: it fits
   };
   const Case cases[] = {
-      {CodecKind::kF32, kInf, nullptr},        {CodecKind::kF32, kNaN, nullptr},
-      {CodecKind::kF16, kInf, nullptr},        {CodecKind::kF16, kNaN, nullptr},
-      {CodecKind::kF16, 65519.996f, nullptr},  {CodecKind::kF16, 65520, "65520"},
-      {CodecKind::kF16, -1e5f, "-1e+05"},      {CodecKind::kBF16, kInf, nullptr},
-      {CodecKind::kBF16, 3.39e38f, nullptr},   {CodecKind::kBF16, FLT_MAX, "3.4028235e+38"},
-      {CodecKind::kInt8, kInf, "inf"},         {CodecKind::kInt8, -kInf, "-inf"},
-      {CodecKind::kInt8, kNaN, "nan"},         {CodecKind::kInt8, FLT_MAX, nullptr},
+      {CodecKind::kF32, kInf, nullptr},       {CodecKind::kF32, kNaN, nullptr},
+      {CodecKind::kF16, kInf, nullptr},       {CodecKind::kF16, kNaN, nullptr},
+      {CodecKind::kF16, 65519.996f, nullptr}, {CodecKind::kF16, 65520, "65520"},
+      {CodecKind::kF16, -1e5f, "-1e+05"},     {CodecKind::kBF16, kInf, nullptr},
+      {CodecKind::kBF16, 3.39e38f, nullptr},  {CodecKind::kBF16, FLT_MAX, "3.4028235e+38"},
+      {CodecKind::kInt8, kInf, "inf"},        {CodecKind::kInt8, -kInf, "-inf"},
+      {CodecKind::kInt8, kNaN, "nan"},        {CodecKind::kInt8, FLT_MAX, nullptr},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(CodecSpec{c.kind}.ToString() + " " + std::to_string(c.value));
@@ -211,7 +215,8 @@ TEST(CodecTest, Int8KeepsTablesCloseAtAnyScale) {
   std::student_t_distribution<float> tails(8);
   for (float& x : heavy) x = tails(random);
   for (float scale : {1e-6f, 1.0f, 1e6f}) {
-    for (const std::vector<float>* table : {&gaussian, &std::as_const(spread), &std::as_const(heavy)}) {
+    for (const std::vector<float>* table :
+         {&gaussian, &std::as_const(spread), &std::as_const(heavy)}) {
       auto rows = *table;
       for (float& x : rows) x *= scale;
       const Quality q = MeasureInt8(rows, kDim);

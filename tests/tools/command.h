@@ -29,11 +29,11 @@ struct Said {
 };
 
 struct RunOptions {
-  std::string input;                  // bytes on standard input
-  std::string out_path;               // standard output goes to this file instead
-  bool close_reader = false;          // nobody reads standard output
-  bool terminal = false;              // standard error is a terminal
-  std::vector<std::string> env;       // "NAME=VALUE" added to the environment
+  std::string input;             // bytes on standard input
+  std::string out_path;          // standard output goes to this file instead
+  bool close_reader = false;     // nobody reads standard output
+  bool terminal = false;         // standard error is a terminal
+  std::vector<std::string> env;  // "NAME=VALUE" added to the environment
 };
 
 // A child process whose standard input this object feeds.

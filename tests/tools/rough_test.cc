@@ -16,7 +16,8 @@ class RoughTest : public ::testing::Test {
   std::string store() const { return dir_.File("store"); }
   void MakeTable(const std::string& name, size_t rows) {
     std::string text = std::to_string(rows) + " 4\n";
-    for (size_t i = 0; i < rows; ++i) text += "k" + std::to_string(i) + " 1 2 3 " + std::to_string(i) + "\n";
+    for (size_t i = 0; i < rows; ++i)
+      text += "k" + std::to_string(i) + " 1 2 3 " + std::to_string(i) + "\n";
     const Said said = Edo({"import", "-", "--store", store(), "--table", name}, {.input = text});
     ASSERT_EQ(said.code, 0) << said.err;
   }
@@ -48,8 +49,8 @@ class EndlessImport {
 
  private:
   static std::vector<std::string> Args(const std::string& store, std::vector<std::string> more) {
-    more.insert(more.begin(), {"import", "-", "--store", store, "--table", "long", "--from",
-                               "glove"});
+    more.insert(more.begin(),
+                {"import", "-", "--store", store, "--table", "long", "--from", "glove"});
     return more;
   }
   void FeedForever() {
@@ -88,8 +89,9 @@ TEST_F(RoughTest, InterruptOfTheFirstImportLeavesNoStore) {
 
 TEST_F(RoughTest, ATerminalShowsProgressUnlessQuiet) {
   for (const bool quiet : {false, true}) {
-    EndlessImport import(store(), quiet ? std::vector<std::string>{"--quiet"}
-                                        : std::vector<std::string>{}, {.terminal = true});
+    EndlessImport import(store(),
+                         quiet ? std::vector<std::string>{"--quiet"} : std::vector<std::string>{},
+                         {.terminal = true});
     std::this_thread::sleep_for(std::chrono::seconds(1));  // the bar is drawn five times a second
     const Said said = import.Kill(SIGINT);
     EXPECT_EQ(said.code, 130);
@@ -128,7 +130,8 @@ TEST_F(RoughTest, ASecondWriterIsRefusedAndReadersAreNot) {
   MakeTable("old", 3);
   EndlessImport import(store());
   ASSERT_GT(import.fed(), 0u);
-  const Said writer = Edo({"import", "-", "--store", store(), "--table", "b"}, {.input = "1 1\na 1\n"});
+  const Said writer =
+      Edo({"import", "-", "--store", store(), "--table", "b"}, {.input = "1 1\na 1\n"});
   EXPECT_EQ(writer.code, 1);
   EXPECT_THAT(writer.err, HasSubstr("LOCK"));
   EXPECT_EQ(Edo({"drop", "--store", store(), "old"}).code, 1);
@@ -140,8 +143,11 @@ TEST_F(RoughTest, ASecondWriterIsRefusedAndReadersAreNot) {
 TEST_F(RoughTest, AFullStandardOutputIsAnError) {
   MakeTable("t", 3);
   for (const auto& args : std::vector<std::vector<std::string>>{
-           {"get", "--store", store(), "k1"}, {"ls", "--store", store(), "--json"},
-           {"info", "--store", store()}, {"--help"}, {"completions", "bash"},
+           {"get", "--store", store(), "k1"},
+           {"ls", "--store", store(), "--json"},
+           {"info", "--store", store()},
+           {"--help"},
+           {"completions", "bash"},
            {"export", "-", "--store", store(), "--to", "word2vec"}}) {
     const Said said = Edo(args, {.out_path = "/dev/full"});
     EXPECT_EQ(said.code, 1) << args[0];
@@ -151,15 +157,15 @@ TEST_F(RoughTest, AFullStandardOutputIsAnError) {
 
 TEST_F(RoughTest, AClosedPipeIsQuiet) {
   MakeTable("t", 3);
-  for (const auto& args : std::vector<std::vector<std::string>>{
-           {"get", "--store", store(), "k1"}, {"nn", "--store", store(), "k1"},
-           {"ls", "--store", store()}}) {
+  for (const auto& args : std::vector<std::vector<std::string>>{{"get", "--store", store(), "k1"},
+                                                                {"nn", "--store", store(), "k1"},
+                                                                {"ls", "--store", store()}}) {
     const Said said = Edo(args, {.close_reader = true});
     EXPECT_EQ(said.code, 141) << args[0];
     EXPECT_EQ(said.err, "") << args[0];
   }
-  EXPECT_NE(Edo({"export", "-", "--store", store(), "--to", "word2vec"}, {.close_reader = true}).code,
-            0);
+  EXPECT_NE(
+      Edo({"export", "-", "--store", store(), "--to", "word2vec"}, {.close_reader = true}).code, 0);
 }
 
 TEST_F(RoughTest, ClosedStandardStreamsDoNotReachTheStore) {

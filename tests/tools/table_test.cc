@@ -117,8 +117,8 @@ TEST_F(TableTest, EveryVerbPrintsJson) {
 TEST_F(TableTest, JsonStaysValidForBytesAndNonFiniteValues) {
   WriteFile(Path("odd.vec"), "3 2\n\xff\xfe 1 inf\nq\"\\ -inf nan\nplain 0.1 -0\n");
   ASSERT_EQ(Import("odd.vec", {"--invalid-utf8", "keep", "--non-finite", "keep"}).code, 0);
-  const Said said = Edo({"get", "--json", "--store", store(), "--", "\xff\xfe", "q\"\\", "plain",
-                         "\xff?"});
+  const Said said =
+      Edo({"get", "--json", "--store", store(), "--", "\xff\xfe", "q\"\\", "plain", "\xff?"});
   EXPECT_EQ(said.code, 1);
   const auto json = nlohmann::json::parse(said.out);
   EXPECT_EQ(json["rows"][0]["key_base64"], "//4=");
@@ -130,12 +130,24 @@ TEST_F(TableTest, JsonStaysValidForBytesAndNonFiniteValues) {
 }
 
 TEST_F(TableTest, AwkwardTextKeysWork) {
-  WriteFile(Path("keys.jsonl"),
-            R"({"key":"a\tb","values":[1,2]})" "\n" R"({"key":"c\nd\\","values":[3,4]})" "\n"
-            R"({"key":"","values":[5,6]})" "\n" R"({"key":"--","values":[7,8]})" "\n"
-            R"({"key":"-x","values":[9,10]})" "\n" R"({"key":"info","values":[11,12]})" "\n"
-            R"({"key":"[a,b]","values":[13,14]})" "\n" R"({"key":"{}","values":[15,16]})" "\n"
-            R"({"key":"-5","values":[17,18]})" "\n");
+  WriteFile(Path("keys.jsonl"), R"({"key":"a\tb","values":[1,2]})"
+                                "\n"
+                                R"({"key":"c\nd\\","values":[3,4]})"
+                                "\n"
+                                R"({"key":"","values":[5,6]})"
+                                "\n"
+                                R"({"key":"--","values":[7,8]})"
+                                "\n"
+                                R"({"key":"-x","values":[9,10]})"
+                                "\n"
+                                R"({"key":"info","values":[11,12]})"
+                                "\n"
+                                R"({"key":"[a,b]","values":[13,14]})"
+                                "\n"
+                                R"({"key":"{}","values":[15,16]})"
+                                "\n"
+                                R"({"key":"-5","values":[17,18]})"
+                                "\n");
   const Said import = Import("keys.jsonl", {"--key-type", "text"});
   ASSERT_EQ(import.code, 0) << import.err;
   EXPECT_EQ(Get({"a\tb", "c\nd\\", "", "info", "[a,b]", "{}", "-5"}).out,
@@ -272,9 +284,9 @@ TEST_F(TableTest, InfoAndStatsDescribeTheTable) {
   }
   const Said stats = Edo({"stats", "--store", store()});
   EXPECT_EQ(stats.code, 0) << stats.err;
-  for (const char* line : {"rows of zeros\t1", "rows with inf or nan\t1", "norm min\t0",
-                           "norm mean\t5", "norm max\t10", "value min\t-6", "value max\t8",
-                           "read path\t"}) {
+  for (const char* line :
+       {"rows of zeros\t1", "rows with inf or nan\t1", "norm min\t0", "norm mean\t5",
+        "norm max\t10", "value min\t-6", "value max\t8", "read path\t"}) {
     EXPECT_THAT(stats.out, HasSubstr(line));
   }
 }

@@ -67,9 +67,11 @@ TEST(Usage, WrongCommandLinesExitWithTwoAndPointToTheHelp) {
       {{"--frobnicate"}, "--frobnicate", "edo --help"},
       {{"import"}, "FILE is required", "edo import --help"},
       {{"import", "x"}, "--store is required", "edo import --help"},
-      {{"import", "x", "--store", "d", "--codec", "int8"}, "F32, F16, BF16, INT8",
+      {{"import", "x", "--store", "d", "--codec", "int8"},
+       "F32, F16, BF16, INT8",
        "edo import --help"},
-      {{"import", "x", "--store", "d", "--non-finite", "no"}, "error, zero, keep",
+      {{"import", "x", "--store", "d", "--non-finite", "no"},
+       "error, zero, keep",
        "edo import --help"},
       {{"import", "x", "--store", "d", "--limit", "-1"}, "'-1'", "edo import --help"},
       {{"import", "x", "--store", "d", "--dim", "0"}, "'0'", "edo import --help"},
@@ -128,8 +130,8 @@ TEST(Completions, NameEveryVerbAndOption) {
     EXPECT_EQ(said.code, 0);
     for (const auto& verb : kVerbs) EXPECT_THAT(said.out, HasSubstr(verb)) << shell;
     for (const auto& option : options) {
-      EXPECT_THAT(said.out, HasSubstr(shell == std::string("fish") ? "-l " + option.substr(2)
-                                                                   : option))
+      EXPECT_THAT(said.out,
+                  HasSubstr(shell == std::string("fish") ? "-l " + option.substr(2) : option))
           << shell;
     }
   }
