@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -27,6 +28,7 @@ class Exporter {
       : table_(table), options_(options) {}
 
   Result<ExportReport> Run() {
+    EDO_RETURN_IF_ERROR(CheckTarget());
     if (!options_.ids.empty()) EDO_RETURN_IF_ERROR(ReadIds());
     rows_ = options_.ids.empty() ? table_.info().rows : chosen_.size();
     EDO_ASSIGN_OR_RETURN(writer_, storage::OpenRowWriter(Target()));
@@ -44,6 +46,19 @@ class Exporter {
   }
 
  private:
+  // A file of the store itself must never be the target.
+  Status CheckTarget() const {
+    if (options_.path == "-" || table_.context().directory.empty()) return Status::Ok();
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(options_.path).parent_path();
+    if (!std::filesystem::equivalent(folder.empty() ? "." : folder, table_.context().directory,
+                                     ignored)) {
+      return Status::Ok();
+    }
+    return Status::InvalidArgument("'" + options_.path + "' lies inside the store '" +
+                                   table_.context().directory + "'; export to another directory");
+  }
+
   storage::TargetInfo Target() const {
     const TableInfo& info = table_.info();
     storage::TargetInfo target;

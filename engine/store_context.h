@@ -10,6 +10,7 @@
 
 #include "edo/options.h"
 #include "edo/stats.h"
+#include "storage/directory_lock.h"
 #include "storage/row_store.h"
 
 namespace edo::engine {
@@ -35,6 +36,7 @@ struct StoreCounters {
 struct StoreContext {
   std::string directory;
   StoreOptions options;
+  std::unique_ptr<storage::DirectoryLock> lock;  // of a writable store on disk; outlives `rows`
   std::unique_ptr<storage::RowStore> rows;
   StoreCounters counters;
 

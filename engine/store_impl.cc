@@ -8,6 +8,7 @@
 #include "engine/table_impl.h"
 #include "engine/table_writer.h"
 #include "engine/verify.h"
+#include "storage/readers/utf8.h"
 #include "storage/rocksdb_row_store.h"
 #include "storage/store_file.h"
 
@@ -33,6 +34,9 @@ Status CheckTableName(std::string_view name) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       return Status::InvalidArgument("table name holds a control character");
     }
+  }
+  if (storage::FirstInvalidUtf8(name) != std::string_view::npos) {
+    return Status::InvalidArgument("table name is not UTF-8");
   }
   return Status::Ok();
 }
@@ -356,7 +360,8 @@ storage::RocksdbRowStoreOptions RowStoreOptions(const StoreOptions& options) {
 
 // Makes the database and the first commit in a directory that holds at most a file EDO.
 Result<std::unique_ptr<Store>> MakeDatabase(const std::string& directory,
-                                            const StoreOptions& options) {
+                                            const StoreOptions& options,
+                                            std::unique_ptr<storage::DirectoryLock> alone) {
   // A file EDO with no commits marks a store that is being made.
   EDO_RETURN_IF_ERROR(storage::WriteStoreFile(directory, {storage::kFormatVersion, 0}));
   storage::RocksdbRowStoreOptions rows_options = RowStoreOptions(options);
@@ -364,11 +369,23 @@ Result<std::unique_ptr<Store>> MakeDatabase(const std::string& directory,
   EDO_ASSIGN_OR_RETURN(auto rows, storage::OpenRocksdbRowStore(directory, rows_options));
   EDO_ASSIGN_OR_RETURN(auto store,
                        engine::StoreImpl::MakeNew(std::move(rows), directory, options));
+  EDO_RETURN_IF_ERROR(alone->Share());
+  store->context()->lock = std::move(alone);
   return std::unique_ptr<Store>(std::move(store));
 }
 
+// Everything of a store but its database; for whoever holds the directory alone.
+void RemoveFiles(const std::string& directory) {
+  (void)storage::DestroyRocksdbRowStore(directory);
+  std::error_code error;
+  std::filesystem::remove(directory + "/" + storage::kStoreFileName, error);
+  storage::RemoveStoreFileLeftover(directory);
+}
+
+// `shared`: null for a read-only open.
 Result<std::unique_ptr<Store>> OpenDatabase(const std::string& directory,
-                                            const StoreOptions& options) {
+                                            const StoreOptions& options,
+                                            std::unique_ptr<storage::DirectoryLock> shared) {
   engine::CatalogState state;
   storage::RocksdbRowStoreOptions rows_options = RowStoreOptions(options);
   rows_options.check = [&](const storage::RowStore& rows) -> Status {
@@ -381,6 +398,7 @@ Result<std::unique_ptr<Store>> OpenDatabase(const std::string& directory,
   EDO_ASSIGN_OR_RETURN(auto rows, storage::OpenRocksdbRowStore(directory, rows_options));
   EDO_ASSIGN_OR_RETURN(auto store, engine::StoreImpl::Make(std::move(rows), directory, options,
                                                            std::move(state)));
+  store->context()->lock = std::move(shared);
   return std::unique_ptr<Store>(std::move(store));
 }
 
@@ -400,17 +418,19 @@ Result<std::unique_ptr<Store>> Store::Create(const std::string& directory,
                                                          : StatusCode::kIoError,
                   "cannot make directory '" + directory + "': " + error.message());
   }
+  EDO_ASSIGN_OR_RETURN(auto lock, storage::DirectoryLock::Alone(directory));
+  if (Exists(directory)) return Status::AlreadyExists("store '" + directory + "' exists");
   storage::RemoveStoreFileLeftover(directory);
   if (!made && !std::filesystem::is_empty(directory, error)) {
     return Status::AlreadyExists("directory '" + directory +
                                  "' is not a store and not empty; a store needs its own directory");
   }
-  auto store = MakeDatabase(directory, options);
-  if (!store.ok()) {  // leave nothing half made behind
-    (void)storage::DestroyRocksdbRowStore(directory);
-    std::filesystem::remove(directory + "/" + storage::kStoreFileName, error);
-    storage::RemoveStoreFileLeftover(directory);
-    if (made) std::filesystem::remove(directory, error);
+  auto store = MakeDatabase(directory, options, std::move(lock));
+  if (!store.ok() && store.status().code() != StatusCode::kBusy) {
+    if (const auto again = storage::DirectoryLock::Alone(directory); again.ok()) {
+      RemoveFiles(directory);  // leave nothing half made behind
+      if (made) std::filesystem::remove(directory, error);
+    }
   }
   return store;
 }
@@ -419,25 +439,49 @@ Result<std::unique_ptr<Store>> Store::Open(const std::string& directory,
                                            const StoreOptions& options) {
   EDO_RETURN_IF_ERROR(options.Validate());
   EDO_ASSIGN_OR_RETURN(const storage::StoreFileContent file, storage::ReadStoreFile(directory));
-  auto store = OpenDatabase(directory, options);
-  if (store.ok() || file.commits > 0 || store.status().code() == StatusCode::kBusy) return store;
-  // The process that was making this store did not get to its first commit: it holds no table.
   if (options.read_only) {
+    auto store = OpenDatabase(directory, options, nullptr);
+    if (store.ok() || file.commits > 0) return store;
     return Status::NotFound("no store at '" + directory +
                             "': making it was interrupted; the next import will finish that");
   }
-  EDO_RETURN_IF_ERROR(storage::DestroyRocksdbRowStore(directory));
-  return MakeDatabase(directory, options);
+  if (file.commits > 0) {
+    EDO_ASSIGN_OR_RETURN(auto lock, storage::DirectoryLock::Shared(directory));
+    return OpenDatabase(directory, options, std::move(lock));
+  }
+  // The process that is making this store, or was making it, has not come to its first commit.
+  EDO_ASSIGN_OR_RETURN(auto lock, storage::DirectoryLock::Alone(directory));
+  EDO_ASSIGN_OR_RETURN(const storage::StoreFileContent now, storage::ReadStoreFile(directory));
+  if (now.commits == 0) {
+    EDO_RETURN_IF_ERROR(storage::DestroyRocksdbRowStore(directory));
+    return MakeDatabase(directory, options, std::move(lock));
+  }
+  EDO_RETURN_IF_ERROR(lock->Share());
+  return OpenDatabase(directory, options, std::move(lock));
 }
 
 Status Store::Destroy(const std::string& directory) {
   if (!Exists(directory)) {
     return Status::InvalidArgument("'" + directory + "' is not a store; nothing was removed");
   }
+  EDO_ASSIGN_OR_RETURN(const auto lock, storage::DirectoryLock::Alone(directory));
   EDO_RETURN_IF_ERROR(storage::DestroyRocksdbRowStore(directory));
+  RemoveFiles(directory);
   std::error_code error;
-  std::filesystem::remove(directory + "/" + storage::kStoreFileName, error);
   std::filesystem::remove(directory, error);  // stays when it holds files of somebody else
+  return Status::Ok();
+}
+
+Status Store::DestroyIfNeverUsed(const std::string& directory) {
+  EDO_ASSIGN_OR_RETURN(const auto lock, storage::DirectoryLock::Alone(directory));
+  EDO_ASSIGN_OR_RETURN(const storage::StoreFileContent file, storage::ReadStoreFile(directory));
+  if (file.commits > 1) {  // the first commit made the store
+    return Status::InvalidArgument("store '" + directory + "' has been used");
+  }
+  EDO_RETURN_IF_ERROR(storage::DestroyRocksdbRowStore(directory));
+  RemoveFiles(directory);
+  std::error_code error;
+  std::filesystem::remove(directory, error);
   return Status::Ok();
 }
 

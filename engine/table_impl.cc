@@ -80,6 +80,9 @@ Status TableImpl::LookupFound(storage::FindResult found, std::vector<uint8_t> pa
                               const LookupOptions& options, void* out,
                               LookupReport* report) const {
   EDO_RETURN_IF_ERROR(CheckStride(options, info()));
+  if (out == nullptr && !found.rows.empty()) {
+    return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
   LookupReport local;
   LookupReport& r = report ? *report : local;
   r = {};

@@ -7,11 +7,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 input="${1:-}"
+case "$input" in "" | /*) ;; *) input="$OLDPWD/$input" ;; esac
 if [ -n "$input" ] && [ ! -e "$input" ]; then
   echo "try: '$input' does not exist" >&2
   exit 1
 fi
-case "$input" in "" | /*) ;; *) input="$OLDPWD/$input" ;; esac
 
 if [ -n "$input" ]; then scripts/install-deps.sh; else scripts/install-deps.sh --with-example; fi
 mkdir -p build/try
@@ -35,9 +35,9 @@ say "$edo" info --store "$store" --table example
 # A word that the example surely has; of your own table, the key of row 100 (or of the first row).
 word=socket
 if [ -n "${1:-}" ]; then
-  "$edo" export --store "$store" --table example build/try/keys.tsv --to tsv --force
-  word=$(awk -F '\t' 'NR == 1 { first = $1 } NR == 101 { print $1; found = 1; exit }
-                      END { if (!found) print first }' build/try/keys.tsv)
+  word=$("$edo" export --store "$store" --table example - --to tsv -q |
+    awk -F '\t' 'NR == 1 { first = $1 } NR == 101 { print $1; found = 1; exit }
+                 END { if (!found) print first }')
 fi
 say "$edo" nn --store "$store" --table example -k 5 -- "$word"
 echo; echo "\$ $edo get --store $store --table example -- $word   (its first values)"

@@ -54,6 +54,8 @@ class RingFileSystem : public rocksdb::FileSystemWrapper {
 
   const ReadPath& read_path() const { return *read_path_; }
   bool uring_available() const;
+  // Adds to what Stats says of refused paths.
+  void Note(const std::string& text) { read_path_->Note(text); }
 
  private:
   std::shared_ptr<ReadPath> read_path_;

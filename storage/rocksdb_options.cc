@@ -26,7 +26,8 @@ class BridgeLogger : public rocksdb::Logger {
     if (!log_ || level < GetInfoLogLevel()) return;
     char text[512];
     std::vsnprintf(text, sizeof text, format, arguments);
-    log_(level >= rocksdb::InfoLogLevel::ERROR_LEVEL ? LogLevel::kError : LogLevel::kWarning,
+    // Its errors come back as a Status too, and its warnings are for those who look for them.
+    log_(level >= rocksdb::InfoLogLevel::ERROR_LEVEL ? LogLevel::kWarning : LogLevel::kInfo,
          std::string("rocksdb: ") + text);
   }
 

@@ -71,7 +71,7 @@ Status OpenError(const std::string& directory, const rocksdb::Status& s) {
     return Status::Busy("store '" + directory + "' is already open for writing in this process (" +
                         lock_file + ")");
   }
-  if (text.find("lock") != std::string::npos && text.find("LOCK") != std::string::npos) {
+  if (text.find("While lock file") != std::string::npos) {
     const pid_t holder = LockHolder(lock_file);
     return Status::Busy(
         "store '" + directory + "' is open for writing in another process" +
@@ -98,14 +98,14 @@ Status CheckNotLocked(const std::string& directory) {
 }
 
 // Each file of a read-only store stays open. Most machines allow 1024 by default and far more on
-// request.
-void RaiseFileLimit(size_t files) {
+// request; false where they do not.
+bool RaiseFileLimit(size_t files) {
   struct rlimit limit;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
   const rlim_t wanted = files + 256;
-  if (limit.rlim_cur >= wanted) return;
+  if (limit.rlim_cur >= wanted) return true;
   limit.rlim_cur = std::min(limit.rlim_max, wanted * 2);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= wanted;
 }
 
 size_t CountSstFiles(const std::string& directory) {
@@ -204,6 +204,7 @@ class RocksdbRowStore : public RowStore {
   Status ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s, std::string_view bytes,
                    PageView* view) const;
   std::string PathOfPage(PageKind kind, uint64_t id) const;
+  bool RemovedByAWriter(const StoreFile& file) const;
 
   const std::string directory_;
   const std::shared_ptr<RingFileSystem> file_system_;
@@ -476,11 +477,30 @@ std::vector<StoreFile> RocksdbRowStore::Files() const {
   return files;
 }
 
+// This view may be older than the store: a writer beside it may have replaced or dropped the
+// table. Then the file is no longer one of the store's, and its pages are read through the file
+// that this view holds open.
+bool RocksdbRowStore::RemovedByAWriter(const StoreFile& file) const {
+  std::error_code error;
+  if (fs::exists(file.path, error)) return false;
+  RocksdbTuning tuning = tuning_;
+  tuning.hold_files = false;
+  RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), 1);
+  if (!now.Open(/*create=*/false).ok()) return false;
+  const std::vector<StoreFile> files = now.Files();
+  return std::none_of(files.begin(), files.end(),
+                      [&](const StoreFile& f) { return f.path == file.path; });
+}
+
 Status RocksdbRowStore::VerifyFile(const StoreFile& file,
                                    const std::function<bool(uint64_t)>& progress) const {
   std::unique_ptr<rocksdb::SequentialFile> in;
-  EDO_RETURN_IF_ERROR(
-      FromRocksdb(env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions()), file.path));
+  const rocksdb::Status opened =
+      env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions());
+  if (!opened.ok()) {
+    if (tuning_.read_only && RemovedByAWriter(file)) return Status::Ok();
+    return FromRocksdb(opened, file.path);
+  }
   const auto checksum =
       NewFileChecksumFactory()->CreateFileChecksumGenerator(rocksdb::FileChecksumGenContext());
   std::vector<char> buffer(1 << 20);
@@ -528,7 +548,11 @@ Result<std::unique_ptr<RowStore>> OpenOnce(const std::string& directory,
   tuning.log = options.log;
   auto env = rocksdb::NewCompositeEnv(file_system);
   tuning.env = env.get();
-  if (read_only && hold_files) RaiseFileLimit(CountSstFiles(directory));
+  if (hold_files && !RaiseFileLimit(CountSstFiles(directory))) {
+    // Then files are opened when they are read; one that a writer removed meanwhile is an error.
+    tuning.hold_files = false;
+    file_system->Note("the limit on open files does not allow to hold all files of the store");
+  }
   auto store = std::make_unique<RocksdbRowStore>(directory, std::move(file_system), std::move(env),
                                                  std::move(tuning), options.read_threads);
   EDO_RETURN_IF_ERROR(store->Open(options.create));

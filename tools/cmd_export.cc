@@ -47,6 +47,10 @@ class ExportVerb final : public Verb {
     }
     const auto start = std::chrono::steady_clock::now();
     const auto report = DoExport(console);
+    if (!report.ok() && options_.path == "-" &&
+        report.status().message().find("Broken pipe") != std::string_view::npos) {
+      return kExitPipe;  // as in `edo export - ... | head`
+    }
     if (!report.ok()) return console->Fail(Explained(report.status()));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     console->Note(CountOf(report->rows, "row") + ", " + HumanBytes(report->bytes) + " as " +

@@ -8,6 +8,7 @@
 #include "tools/common.h"
 #include "tools/import_notes.h"
 #include "tools/progress.h"
+#include "tools/signals.h"
 #include "tools/source_options.h"
 #include "tools/text.h"
 #include "tools/verb.h"
@@ -141,7 +142,7 @@ void ImportVerb::RemoveEmptyStore(std::unique_ptr<Store> store, bool directory_w
   if (!store->Tables().empty()) return;
   store.reset();
   std::error_code ignored;
-  if (!Store::Destroy(store_).ok()) return;
+  if (!Store::DestroyIfNeverUsed(store_).ok()) return;  // somebody else uses it by now
   if (directory_was_there) {
     fs::create_directory(store_, ignored);
   } else {
@@ -166,6 +167,7 @@ Result<ImportReport> ImportVerb::DoImport(Console* console, ImportNotes* notes) 
   }
   ProgressBar bar(*console, "import");
   options_.progress = bar.Function();
+  options_.source.cancelled = [] { return Interrupted(); };
   options_.source.note = [notes](const ImportNote& note) { notes->Add(note); };
   auto report = Import(store.get(), options_);
   if (!report.ok() && made) RemoveEmptyStore(std::move(store), directory_was_there);
@@ -234,11 +236,23 @@ void ImportVerb::ReportJson(Console* console, const ImportReport& report, const 
 
 int ImportVerb::Run(Console* console) {
   if (const Status s = FillOptions(); !s.ok()) return console->Usage(s.message(), "import");
+  if (!bad_rows_.empty()) {
+    std::error_code ignored;
+    for (const std::string& input : {options_.source.path, options_.source.keys}) {
+      if (fs::equivalent(bad_rows_, input, ignored)) {
+        return console->Usage("--bad-rows would overwrite the input '" + input + "'", "import");
+      }
+    }
+    const fs::path folder = fs::path(bad_rows_).parent_path();
+    if (fs::equivalent(folder.empty() ? "." : folder, store_, ignored)) {
+      return console->Usage("--bad-rows may not lie inside the store", "import");
+    }
+  }
   auto notes = ImportNotes::Open(bad_rows_, options_.replace);
   if (!notes.ok()) return console->Fail(notes.status());
   const auto start = std::chrono::steady_clock::now();
   const auto report = DoImport(console, notes->get());
-  const Status closed = (*notes)->Close();
+  const Status closed = (*notes)->Close(/*keep=*/report.ok());
   if (!report.ok()) return console->Fail(report.status());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   Report(console, *report, **notes, seconds.count());

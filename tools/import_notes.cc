@@ -1,8 +1,11 @@
 // Body of ImportNotes.
 #include "tools/import_notes.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "tools/text.h"
 
@@ -31,11 +34,17 @@ const char* KindName(ImportNote::Kind kind) {
 Result<std::unique_ptr<ImportNotes>> ImportNotes::Open(const std::string& path, bool force) {
   std::unique_ptr<ImportNotes> notes(new ImportNotes(path));
   if (path.empty()) return notes;
-  notes->file_.reset(std::fopen(path.c_str(), force ? "we" : "wxe"));
-  if (notes->file_ != nullptr) return notes;
-  if (errno == EEXIST) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::regular && !force) {
     return Status::AlreadyExists("--bad-rows: '" + path + "' exists; --force overwrites it");
   }
+  const bool by_rename = kind == std::filesystem::file_type::regular ||
+                         kind == std::filesystem::file_type::not_found;
+  if (by_rename) notes->temporary_ = path + ".tmp." + std::to_string(::getpid());
+  notes->file_.reset(std::fopen((by_rename ? notes->temporary_ : path).c_str(), "we"));
+  if (notes->file_ != nullptr) return notes;
+  notes->temporary_.clear();
   return Status::IoError("--bad-rows: '" + path + "': " + std::strerror(errno));
 }
 
@@ -49,11 +58,20 @@ void ImportNotes::Add(const ImportNote& note) {
   std::fwrite(line.data(), 1, line.size(), file_.get());  // errors stay in ferror until Close
 }
 
-Status ImportNotes::Close() {
+ImportNotes::~ImportNotes() {
+  if (!temporary_.empty()) std::remove(temporary_.c_str());
+}
+
+Status ImportNotes::Close(bool keep) {
   if (file_ == nullptr) return Status::Ok();
-  const bool bad = std::ferror(file_.get()) != 0 || std::fflush(file_.get()) != 0;
-  const int error = errno;
+  bool bad = std::ferror(file_.get()) != 0 || std::fflush(file_.get()) != 0;
+  int error = errno;
   file_.reset();
+  if (keep && !bad && !temporary_.empty()) {
+    bad = std::rename(temporary_.c_str(), path_.c_str()) != 0;
+    error = errno;
+    if (!bad) temporary_.clear();
+  }
   if (!bad) return Status::Ok();
   return Status::IoError("--bad-rows: '" + path_ + "': " + std::strerror(error));
 }

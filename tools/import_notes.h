@@ -19,8 +19,10 @@ class ImportNotes {
   static Result<std::unique_ptr<ImportNotes>> Open(const std::string& path, bool force);
 
   void Add(const ImportNote& note);
-  // Writes out the file; kIoError when some of it was lost (full disk).
-  Status Close();
+  // Writes out the file and, to keep it, gives it its name; kIoError when some of it was lost (full
+  // disk). Not kept: an older file of that name stays as it was.
+  Status Close(bool keep);
+  ~ImportNotes();
 
   uint64_t total() const { return total_; }
   void Print(const Console& console) const;  // the first few, a line each
@@ -32,7 +34,8 @@ class ImportNotes {
   };
   explicit ImportNotes(std::string path) : path_(std::move(path)) {}
 
-  std::string path_;
+  const std::string path_;
+  std::string temporary_;  // renamed to path_ by Close; empty for devices and pipes
   std::unique_ptr<FILE, CloseFile> file_;
   std::vector<ImportNote> first_;
   uint64_t total_ = 0;

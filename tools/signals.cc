@@ -22,6 +22,7 @@ void InstallSignalHandlers() {
   sigaction(SIGINT, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit is a write error, not a death
 }
 
 bool Interrupted() { return interrupted != 0; }

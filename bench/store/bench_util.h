@@ -74,6 +74,7 @@ struct Settings {
   int rounds = 9;
   size_t batch = 4096;
   double seconds = 0.5;       // of each variant in each round
+  std::string file;           // workload `quality`: the table
   bool keep = false;
 };
 
@@ -101,6 +102,7 @@ void BenchLookupWarm(const Settings& settings);
 void BenchExport(const Settings& settings);
 void BenchOpen(const Settings& settings);
 void BenchTables(const Settings& settings);
+void BenchQuality(const Settings& settings);
 void BenchKeys(const Settings& settings);
 
 // A store with one dense INT8 table "t" of settings.rows rows, made when it is not there yet.

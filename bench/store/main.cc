@@ -9,8 +9,10 @@
 //   open        opening the store
 //   keys        a text key directory: size, hits and misses
 //   tables      a thousand tables in one store: make, open, hold
+//   quality     what the codecs do to the table of --file (not run unless named)
 //
 // Usage: store_bench [--workloads=a,b] [--dir=DIR] [--rows=N] [--dim=D] [--rounds=N] [--seconds=S]
+//                    [--file=TABLE] [--keep]
 #include <filesystem>
 #include <map>
 
@@ -33,7 +35,7 @@ int main(int argc, char** argv) {
       {"import", edo::bench::BenchImport},         {"lookupcold", edo::bench::BenchLookupCold},
       {"lookupwarm", edo::bench::BenchLookupWarm}, {"export", edo::bench::BenchExport},
       {"open", edo::bench::BenchOpen},             {"keys", edo::bench::BenchKeys},
-      {"tables", edo::bench::BenchTables}};
+      {"tables", edo::bench::BenchTables},         {"quality", edo::bench::BenchQuality}};
   Settings settings;
   std::string wanted = "import,lookupcold,lookupwarm,export,open,keys,tables";
   for (int i = 1; i < argc; ++i) {
@@ -51,6 +53,8 @@ int main(int argc, char** argv) {
       settings.rounds = std::atoi(value.c_str());
     } else if (TakeFlag(argument, "--seconds=", &value)) {
       settings.seconds = std::atof(value.c_str());
+    } else if (TakeFlag(argument, "--file=", &value)) {
+      settings.file = value;
     } else if (argument == "--keep") {
       settings.keep = true;
     } else {

@@ -42,7 +42,7 @@ struct StoreOptions {
   // Behaviour.
   bool read_only = false;    // takes no lock, writes nothing, cleans nothing up; sees the store as
                              // of the moment it was opened, also beside a live writer
-  LogFunction log;           // warnings of the store and of the database below; empty = none
+  LogFunction log{};         // warnings of the store and of the database below; empty = none
 
   // Performance.
   bool direct_reads = false;  // O_DIRECT for chunks: leaves the page cache to others. Off is faster
@@ -60,7 +60,8 @@ struct StoreOptions {
 // What to do with a key that the table does not hold.
 enum class OnMissing : uint8_t {
   kZero,   // its row in `out` is all zeros; counted in the report
-  kError,  // the call returns kNotFound naming the first missing key; rows found are written
+  kError,  // the call returns kNotFound with the place of the first missing key in the batch; rows
+           // found are written
   kMark,   // its row in `out` is left as it was; the report's states say which
 };
 
@@ -68,9 +69,9 @@ struct LookupOptions {
   OnMissing on_missing = OnMissing::kZero;
   FloatType out_type = FloatType::kF32;  // F16: values beyond 65504 become inf, nearest-even else
   uint64_t out_stride = 0;               // values from one row to the next in `out`; 0 = dim
-  std::optional<int64_t> padding_id;     // integer lookups: this id gives zeros, is no miss
+  std::optional<int64_t> padding_id{};   // integer lookups: this id gives zeros, is no miss
   // Rows not read by then are reported as unread and the call returns kDeadlineExceeded.
-  std::optional<std::chrono::steady_clock::time_point> deadline;
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
 };
 
 // Progress of a long call. `done` and `total` in `unit`s ("bytes", "rows"); total 0 = not known.

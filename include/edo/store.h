@@ -35,11 +35,11 @@ enum class OnDuplicate : uint8_t {
 
 struct TableOptions {
   KeyKind key_kind = KeyKind::kDense;
-  CodecSpec codec;
+  CodecSpec codec{};
   uint32_t dim = 0;  // 1 .. kMaxDim
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;  // replace a table of this name, atomically, when the writer commits
-  Metadata metadata;
+  Metadata metadata{};
   std::string position_unit = "row";  // how messages call the places given to Append: "line", "row"
   uint64_t expected_rows = 0;  // when known: disk space is checked before anything is written
   bool reproducible = false;   // leave the commit time out, so that equal input gives equal bytes
@@ -117,6 +117,9 @@ class Store {
   static bool Exists(const std::string& directory);
   // Removes a store and all its files, nothing else. kInvalidArgument when it is not a store.
   static Status Destroy(const std::string& directory);
+  // Removes a store that no table was ever committed to, as whoever made it for an import that then
+  // failed does. kInvalidArgument when it has been used, kBusy when another process has it open.
+  static Status DestroyIfNeverUsed(const std::string& directory);
 
   virtual const std::string& directory() const = 0;
   virtual std::vector<TableInfo> Tables() const = 0;  // by name

@@ -52,6 +52,8 @@ struct SourceOptions {
   OnNonFinite non_finite = OnNonFinite::kError;
   OnInvalidUtf8 invalid_utf8 = OnInvalidUtf8::kError;
   OnBadRow on_bad_row = OnBadRow::kError;
+  std::function<bool()> cancelled;        // asked, from the reading thread, while a pipe has nothing
+                                          // to give; true ends the call with kCancelled
   std::function<void(const ImportNote&)> note;  // every row skipped or changed; may be empty
 };
 

@@ -1,7 +1,9 @@
 #include "storage/readers/byte_source.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -18,18 +20,23 @@ constexpr size_t kCompressedBlockBytes = size_t{256} << 10;
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  FileSource(int fd, std::string name, std::function<bool()> cancelled)
+      : fd_(fd), name_(std::move(name)), cancelled_(std::move(cancelled)) {
+    struct stat info {};
+    may_wait_ = fstat(fd, &info) == 0 && !S_ISREG(info.st_mode);
+  }
   ~FileSource() override {
     if (fd_ > STDIN_FILENO) close(fd_);
   }
   Result<size_t> Read(char* to, size_t bytes) override {
     for (;;) {
+      if (may_wait_) EDO_RETURN_IF_ERROR(Wait());
       const ssize_t got = read(fd_, to, bytes);
       if (got >= 0) {
         raw_bytes_ += static_cast<uint64_t>(got);
         return static_cast<size_t>(got);
       }
-      if (errno == EINTR) continue;
+      if (errno == EINTR || (errno == EAGAIN && may_wait_)) continue;
       return Status::IoError(name_ + " byte " + std::to_string(raw_bytes_) +
                              ": cannot read: " + strerror(errno));
     }
@@ -37,8 +44,19 @@ class FileSource final : public ByteSource {
   uint64_t raw_bytes() const override { return raw_bytes_; }
 
  private:
+  // Returns when there is something to read or the other end is gone.
+  Status Wait() const {
+    struct pollfd poll_fd {fd_, POLLIN, 0};
+    while (poll(&poll_fd, 1, /*timeout_ms=*/100) <= 0) {
+      if (cancelled_ && cancelled_()) return Status::Cancelled("reading " + name_ + " was cancelled");
+    }
+    return Status::Ok();
+  }
+
   const int fd_;
   const std::string name_;
+  const std::function<bool()> cancelled_;
+  bool may_wait_ = false;  // a pipe, terminal or device
   uint64_t raw_bytes_ = 0;
 };
 
@@ -176,8 +194,9 @@ Result<std::unique_ptr<ByteSource>> MakeCompressed(std::unique_ptr<ByteSource> i
 
 }  // namespace
 
-std::unique_ptr<ByteSource> MakeFileSource(int fd, std::string name) {
-  return std::make_unique<FileSource>(fd, std::move(name));
+std::unique_ptr<ByteSource> MakeFileSource(int fd, std::string name,
+                                           std::function<bool()> cancelled) {
+  return std::make_unique<FileSource>(fd, std::move(name), std::move(cancelled));
 }
 std::unique_ptr<ByteSource> MakeMemorySource(std::string_view bytes) {
   return std::make_unique<MemorySource>(bytes);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +23,9 @@ class ByteSource {
 };
 
 // An open descriptor, closed at destruction unless it is standard input. `name` is for messages.
-std::unique_ptr<ByteSource> MakeFileSource(int fd, std::string name);
+// While a pipe has nothing to give, `cancelled` (may be empty) is asked ten times a second.
+std::unique_ptr<ByteSource> MakeFileSource(int fd, std::string name,
+                                           std::function<bool()> cancelled);
 // The caller keeps `bytes` alive.
 std::unique_ptr<ByteSource> MakeMemorySource(std::string_view bytes);
 // `inner` delivers gzip members (one or more) or zstd frames, from their first byte on.

@@ -41,16 +41,18 @@ Status OpenError(const std::string& path) {
 
 Input::~Input() = default;
 
-Result<std::unique_ptr<Input>> Input::Open(const std::string& path) {
+Result<std::unique_ptr<Input>> Input::Open(const std::string& path,
+                                           const std::function<bool()>& cancelled) {
   auto input = std::unique_ptr<Input>(new Input);
   input->path_ = path;
   input->name_ = path == "-" ? "standard input" : path;
   int fd = STDIN_FILENO;
   if (path != "-") {
-    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A FIFO without a writer opens at once; the source waits for it, and can be told to stop.
+    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return OpenError(path);
   }
-  input->source_ = MakeFileSource(fd, input->name_);
+  input->source_ = MakeFileSource(fd, input->name_, cancelled);
   struct stat info {};
   if (fstat(fd, &info) != 0) return OpenError(path);
   if (S_ISDIR(info.st_mode)) return Status::IoError(path + ": is a directory");

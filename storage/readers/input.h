@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +23,9 @@ class Input {
  public:
   static constexpr size_t kPadding = 64;
 
-  // A file, a FIFO, or "-" for standard input.
-  static Result<std::unique_ptr<Input>> Open(const std::string& path);
+  // A file, a FIFO, or "-" for standard input; `cancelled`: see SourceOptions.
+  static Result<std::unique_ptr<Input>> Open(const std::string& path,
+                                             const std::function<bool()>& cancelled = {});
   // For tests and fuzzers; the caller keeps `bytes` alive.
   static Result<std::unique_ptr<Input>> FromMemory(std::string name, std::string_view bytes);
   // What is left of `input`, seen through zstd from its present byte on.

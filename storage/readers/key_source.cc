@@ -246,7 +246,7 @@ Result<std::unique_ptr<KeySource>> OpenTensorKeys(const Input* input,
 
 Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options) {
   if (options.keys == "dense") return std::unique_ptr<KeySource>();
-  EDO_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(options.keys));
+  EDO_ASSIGN_OR_RETURN(std::unique_ptr<Input> input, Input::Open(options.keys, options.cancelled));
   const std::string extension = ExtensionOf(options.keys);
   if (!options.keys_dtype.empty()) return OpenRawKeys(std::move(input), options.keys_dtype);
   EDO_ASSIGN_OR_RETURN(std::string_view start, input->Peek(4096));

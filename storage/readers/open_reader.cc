@@ -107,7 +107,7 @@ OpenedReader OpenRowReaderOn(std::unique_ptr<Input> input, const SourceOptions& 
 }
 
 Result<std::unique_ptr<RowReader>> OpenRowReader(const SourceOptions& options) {
-  EDO_ASSIGN_OR_RETURN(auto input, Input::Open(options.path));
+  EDO_ASSIGN_OR_RETURN(auto input, Input::Open(options.path, options.cancelled));
   return OpenRowReaderOn(std::move(input), options);
 }
 
