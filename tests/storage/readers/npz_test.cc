@@ -59,7 +59,7 @@ std::string Npy(const std::string& descr, const std::string& shape, std::string_
 std::string Deflated(std::string_view bytes) {
   std::string out(bytes.size() + 100, '\0');
   z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -271,12 +271,12 @@ TEST(Npz, APipeIsRefusedWithTheReason) {
 }
 
 TEST(Npz, ALargeArrayComesInBatches) {
-  std::string data(size_t{3} * 1000 * 1000 * 4, '\0');
+  std::string data(size_t{3} * 400000 * 4, '\0');
   for (size_t i = 0; i < data.size() / 4; ++i) StoreLE(static_cast<float>(i), data.data() + 4 * i);
   for (const bool deflate : {false, true}) {
-    const Read read = ReadBytes(Zip64({{"a.npy", Npy("<f4", "(1000000, 3)", data), deflate}}));
+    const Read read = ReadBytes(Zip64({{"a.npy", Npy("<f4", "(400000, 3)", data), deflate}}));
     EDO_EXPECT_OK(read.status);
-    ASSERT_EQ(read.values.size(), 3000000u);
+    ASSERT_EQ(read.values.size(), 1200000u);
     EXPECT_EQ(std::memcmp(read.values.data(), data.data(), data.size()), 0);
   }
 }
