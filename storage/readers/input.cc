@@ -14,6 +14,7 @@ namespace edo::storage {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kSmallBlockBytes = size_t{4} << 10;
 
 // An Input as the source of another one: what an archive's zstd frame is read from.
 class InputSource final : public ByteSource {
@@ -144,8 +145,13 @@ void Input::Reserve(size_t bytes) {
 
 Result<bool> Input::More() {
   if (ended_) return false;
-  Reserve(kBlockBytes);
-  EDO_ASSIGN_OR_RETURN(const size_t got, source_->Read(buffer_.get() + end_, kBlockBytes));
+  size_t block = kBlockBytes;
+  if (size_) {  // no large buffer for a small file; one that has grown since is still read on
+    const uint64_t left = *size_ - std::min(*size_, offset_ + (end_ - begin_));
+    block = std::clamp<uint64_t>(left, kSmallBlockBytes, kBlockBytes);
+  }
+  Reserve(block);
+  EDO_ASSIGN_OR_RETURN(const size_t got, source_->Read(buffer_.get() + end_, block));
   end_ += got;
   ended_ = got == 0;
   memset(buffer_.get() + end_, 0, kPadding);
