@@ -57,9 +57,15 @@ class Importer {
   Result<ImportReport> Run() {
     EDO_RETURN_IF_ERROR(store_->CheckMayCreate(options_.table, options_.replace));
     EDO_ASSIGN_OR_RETURN(reader_, storage::OpenRowReader(options_.source));
+    EDO_RETURN_IF_ERROR(CheckSkipping());
     EDO_ASSIGN_OR_RETURN(const TableOptions table, OptionsOf(options_, reader_->info()));
     EDO_ASSIGN_OR_RETURN(writer_, store_->CreateTable(options_.table, table));
     EDO_RETURN_IF_ERROR(CopyRows());
+    if (rows_ == 0 && reader_->counts().rows_skipped > 0) {
+      return Status::BadInput(options_.source.path + ": all " +
+                              std::to_string(reader_->counts().rows_skipped) +
+                              " rows were bad and would be skipped; no table was made");
+    }
     Result<TableInfo> info = writer_->Commit();
     if (!info.ok()) return InFile(info.status());
     NoteDropped();
@@ -67,9 +73,22 @@ class Importer {
   }
 
  private:
+  // Where the row number is the key, a skipped row would give every later row the key of another.
+  Status CheckSkipping() const {
+    if (options_.source.on_bad_row != OnBadRow::kSkip ||
+        reader_->info().key_kind != KeyKind::kDense) {
+      return Status::Ok();
+    }
+    return Status::InvalidArgument(
+        options_.source.path +
+        ": rows cannot be skipped where row numbers are the keys (each later row would get another "
+        "row's number); give a keys file, or keep non-finite values or set them to zero");
+  }
+
   // Errors of the writer name a place in the source; the file's name belongs before it.
   Status InFile(const Status& s) const {
-    return s.code() == StatusCode::kBadInput ? s.WithContext(options_.source.path) : s;
+    if (s.code() != StatusCode::kBadInput) return s;
+    return Status::BadInput(options_.source.path + " " + std::string(s.message()));
   }
 
   Status CopyRows() {

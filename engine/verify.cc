@@ -80,6 +80,7 @@ class Verifier {
       damage.file = file.path;
       damage.part = file.has_pages ? "file" : "catalog";
       damage.what = s.message();
+      if (damage.what.starts_with(file.path + ": ")) damage.what.erase(0, file.path.size() + 2);
       for (const TableRecord& t : tables) {
         if (file.has_pages && t.info.generation == file.generation) damage.table = t.info.name;
       }
@@ -130,6 +131,7 @@ class Verifier {
     damage.part = storage::PageKindName(kind);
     damage.number = number;
     damage.what = s.message();
+    damage.file = context_.rows->FileOf(kind, table.info.generation, number);
     if (kind != PageKind::kIndex) {
       const uint64_t rows_a_page =
           kind == PageKind::kChunk ? table.info.chunk_rows : table.keys_per_page;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs, builds, and does the main job on a real table: import, look at it, look rows up, verify,
 # export.
-#   scripts/try.sh              a word table trained here from the Linux manual pages (about a minute)
+#   scripts/try.sh              a word table trained here from the Linux manual pages
 #   scripts/try.sh FILE         your file: word2vec, GloVe, fastText .vec, .npy, safetensors, CSV, ...
 # Everything it makes lies in build/try/.
 set -eu
@@ -14,9 +14,13 @@ fi
 case "$input" in "" | /*) ;; *) input="$OLDPWD/$input" ;; esac
 
 if [ -n "$input" ]; then scripts/install-deps.sh; else scripts/install-deps.sh --with-example; fi
-cmake --preset release -DEDO_BUILD_TESTS=OFF -DEDO_BUILD_BENCH=OFF -B build/try/build >build/try.log 2>&1 ||
-  { mkdir -p build; cmake --preset release -DEDO_BUILD_TESTS=OFF -DEDO_BUILD_BENCH=OFF -B build/try/build; }
-cmake --build build/try/build
+mkdir -p build/try
+quietly() {  # says nothing, or everything when it fails
+  "$@" >build/try/build.log 2>&1 || { cat build/try/build.log >&2; exit 1; }
+}
+echo "building (a few minutes the first time; log: build/try/build.log) ..."
+quietly cmake --preset release -DEDO_BUILD_TESTS=OFF -DEDO_BUILD_BENCH=OFF -B build/try/build
+quietly cmake --build build/try/build
 edo=build/try/build/tools/edo
 
 if [ -z "$input" ]; then

@@ -134,6 +134,7 @@ class MemoryRowStore : public RowStore {
     return list;
   }
 
+  std::string FileOf(PageKind, uint64_t, uint64_t) const override { return {}; }
   Status VerifyFile(const StoreFile& /*file*/,
                     const std::function<bool(uint64_t)>& /*progress*/) const override {
     return Status::Ok();

@@ -26,6 +26,10 @@ Status StoreOptions::Validate() const {
     return Status::InvalidArgument("key_cache_bytes " + std::to_string(key_cache_bytes) +
                                    " is more than 1 TiB");
   }
+  if (read_threads > 64) {
+    return Status::InvalidArgument("read_threads " + std::to_string(read_threads) +
+                                   " is more than 64");
+  }
   return Status::Ok();
 }
 

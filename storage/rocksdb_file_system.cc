@@ -356,7 +356,7 @@ IOStatus RingFileSystem::NewRandomAccessFile(const std::string& name,
   }
   if (fd < 0) {
     const int error = errno;
-    if (error == ENOENT) return IOStatus::PathNotFound("no such file " + name);
+    // Not PathNotFound: RocksDB would go on to look for the file under a name of LevelDB's.
     return IOStatus::IOError("open " + name, std::strerror(error));
   }
   if (direct) read_path_->direct_used = true;

@@ -10,9 +10,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -84,7 +87,8 @@ Status OpenError(const std::string& directory, const rocksdb::Status& s) {
   return status;
 }
 
-// The database itself takes the lock when it opens; this only says early that it would fail.
+// The database itself takes the lock when it opens; this only says that it would fail. (Reading
+// /proc/locks can take 20 ms, so not on the way to success.)
 Status CheckNotLocked(const std::string& directory) {
   const pid_t holder = LockHolder(directory + "/LOCK");
   if (holder <= 0) return Status::Ok();
@@ -130,17 +134,31 @@ void RemoveBulkDirectories(const std::string& directory) {
   for (const fs::path& path : found) fs::remove_all(path, error);
 }
 
+// Every open for writing begins a log, and only a commit clears old ones away. Must run while the
+// lock is held and nothing more will be written.
+void RemoveEmptyLogs(const std::string& directory) {
+  std::error_code error;
+  std::vector<fs::path> empty;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".log" && it->file_size(error) == 0) empty.push_back(it->path());
+  }
+  for (const fs::path& path : empty) fs::remove(path, error);
+}
+
 class RocksdbRowStore : public RowStore {
  public:
   RocksdbRowStore(std::string directory, std::shared_ptr<RingFileSystem> file_system,
-                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning)
+                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning,
+                  uint32_t read_threads)
       : directory_(std::move(directory)),
         file_system_(std::move(file_system)),
         env_(std::move(env)),
-        tuning_(std::move(tuning)) {}
+        tuning_(std::move(tuning)),
+        read_threads_(read_threads) {}
 
   ~RocksdbRowStore() override {
     if (!db_) return;
+    if (!tuning_.read_only) RemoveEmptyLogs(directory_);
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
       db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
     }
@@ -161,12 +179,19 @@ class RocksdbRowStore : public RowStore {
   Status DropGeneration(uint64_t generation) override;
   std::optional<uint64_t> FreeBytes() const override;
   std::vector<StoreFile> Files() const override;
+  std::string FileOf(PageKind kind, uint64_t generation, uint64_t number) const override {
+    return PathOfPage(kind, PageId(kind, generation, number));
+  }
   Status VerifyFile(const StoreFile& file,
                     const std::function<bool(uint64_t)>& progress) const override;
   void AddStats(Stats* stats) const override;
 
  private:
   class Cursor;
+  // Reads numbers[begin ..] of one MultiGet; calls `fn` under the mutex.
+  void ReadGroup(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
+                 size_t begin, const Deadline& deadline, std::mutex* one_at_a_time,
+                 const PageFunction& fn) const;
   rocksdb::ColumnFamilyHandle* family(PageKind kind) const {
     return handles_[kind == PageKind::kChunk ? 1 : 2];
   }
@@ -184,6 +209,7 @@ class RocksdbRowStore : public RowStore {
   const std::shared_ptr<RingFileSystem> file_system_;
   const std::unique_ptr<rocksdb::Env> env_;
   const RocksdbTuning tuning_;
+  const uint32_t read_threads_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // catalog, chunks, keys
 };
@@ -227,37 +253,60 @@ Status RocksdbRowStore::ProvePage(PageKind kind, uint64_t id, const rocksdb::Sta
   return Status::Ok();
 }
 
-void RocksdbRowStore::ReadPages(PageKind kind, uint64_t generation,
-                                std::span<const uint64_t> numbers, const Deadline& deadline,
+void RocksdbRowStore::ReadGroup(PageKind kind, uint64_t generation,
+                                std::span<const uint64_t> numbers, size_t begin,
+                                const Deadline& deadline, std::mutex* one_at_a_time,
                                 const PageFunction& fn) const {
+  const size_t count = std::min(kKeysACall, numbers.size() - begin);
+  if (deadline && std::chrono::steady_clock::now() >= *deadline) {
+    const Status late = Status::DeadlineExceeded("the deadline passed before it was read");
+    const std::lock_guard lock(*one_at_a_time);
+    for (size_t i = 0; i < count; ++i) fn(begin + i, late, PageView());
+    return;
+  }
   std::array<PageKeyBytes, kKeysACall> keys;
   std::array<rocksdb::Slice, kKeysACall> slices;
   std::array<rocksdb::PinnableSlice, kKeysACall> values;
   std::array<rocksdb::Status, kKeysACall> statuses;
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
-  for (size_t begin = 0; begin < numbers.size(); begin += kKeysACall) {
-    const size_t count = std::min(kKeysACall, numbers.size() - begin);
-    if (deadline && std::chrono::steady_clock::now() >= *deadline) {
-      const Status late = Status::DeadlineExceeded("the deadline passed before it was read");
-      for (size_t i = begin; i < numbers.size(); ++i) fn(i, late, PageView());
-      return;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      keys[i] = EncodePageKey(kind, generation, numbers[begin + i]);
-      slices[i] = rocksdb::Slice(keys[i].data(), keys[i].size());
-    }
-    db_->MultiGet(options, family(kind), count, slices.data(), values.data(), statuses.data(),
-                  /*sorted_input=*/true);
-    for (size_t i = 0; i < count; ++i) {
-      PageView view;
-      const Status status =
-          ProvePage(kind, PageId(kind, generation, numbers[begin + i]), statuses[i],
-                    {values[i].data(), values[i].size()}, &view);
-      fn(begin + i, status, view);
-      values[i].Reset();
-    }
+  for (size_t i = 0; i < count; ++i) {
+    keys[i] = EncodePageKey(kind, generation, numbers[begin + i]);
+    slices[i] = rocksdb::Slice(keys[i].data(), keys[i].size());
   }
+  db_->MultiGet(options, family(kind), count, slices.data(), values.data(), statuses.data(),
+                /*sorted_input=*/true);
+  const std::lock_guard lock(*one_at_a_time);
+  for (size_t i = 0; i < count; ++i) {
+    PageView view;
+    const Status status = ProvePage(kind, PageId(kind, generation, numbers[begin + i]), statuses[i],
+                                    {values[i].data(), values[i].size()}, &view);
+    fn(begin + i, status, view);
+  }
+}
+
+void RocksdbRowStore::ReadPages(PageKind kind, uint64_t generation,
+                                std::span<const uint64_t> numbers, const Deadline& deadline,
+                                const PageFunction& fn) const {
+  std::atomic<size_t> next_group{0};
+  std::mutex one_at_a_time;
+  const auto work = [&] {
+    for (;;) {
+      const size_t begin = next_group.fetch_add(1) * kKeysACall;
+      if (begin >= numbers.size()) return;
+      ReadGroup(kind, generation, numbers, begin, deadline, &one_at_a_time, fn);
+    }
+  };
+  // MultiGet waits for 32 reads at a time; only further threads put more of them in flight.
+  const size_t useful = numbers.size() / kKeysACall;
+  std::vector<std::thread> helpers;
+  try {
+    while (helpers.size() + 1 < std::min<size_t>(read_threads_, useful)) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Fewer threads than wished for; the work gets done all the same.
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
 }
 
 // Walks pages by RocksDB's iterator, which reads ahead in large pieces.
@@ -481,7 +530,7 @@ Result<std::unique_ptr<RowStore>> OpenOnce(const std::string& directory,
   tuning.env = env.get();
   if (read_only && hold_files) RaiseFileLimit(CountSstFiles(directory));
   auto store = std::make_unique<RocksdbRowStore>(directory, std::move(file_system), std::move(env),
-                                                 std::move(tuning));
+                                                 std::move(tuning), options.read_threads);
   EDO_RETURN_IF_ERROR(store->Open(options.create));
   if (options.check && !options.create) EDO_RETURN_IF_ERROR(options.check(*store));
   return std::unique_ptr<RowStore>(std::move(store));
@@ -496,17 +545,20 @@ Result<std::unique_ptr<RowStore>> OpenRocksdbRowStore(const std::string& directo
     for (int attempt = 1;; ++attempt) {
       const auto before = LastChange(directory);
       auto store = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/true);
+      if (store.ok() || attempt == 5) return store;
       const bool in_motion =
           LastChange(directory) != before || LockHolder(directory + "/LOCK") > 0;
-      if (store.ok() || !in_motion || attempt == 5) return store;
+      if (!in_motion) return store;
       std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
     }
   }
   if (!options.create) {
     // A writable open deletes what the MANIFEST does not name. Look at it without that power first.
-    EDO_RETURN_IF_ERROR(CheckNotLocked(directory));
     auto preview = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/false);
-    if (!preview.ok()) return preview.status();
+    if (!preview.ok()) {
+      EDO_RETURN_IF_ERROR(CheckNotLocked(directory));  // a writer at work explains it
+      return preview.status();
+    }
   }
   auto store = OpenOnce(directory, options, /*read_only=*/false, /*hold_files=*/false);
   if (store.ok()) RemoveBulkDirectories(directory);

@@ -24,6 +24,7 @@ struct RocksdbRowStoreOptions {
   bool read_only = false;
   bool direct_reads = false;
   bool io_uring = true;
+  uint32_t read_threads = 1;  // of one ReadPages, the caller's among them
   uint64_t key_cache_bytes = uint64_t{32} << 20;
   LogFunction log;
   // Run over a read-only view before anything may be written, and over the opened store; an error

@@ -4,6 +4,7 @@
 #include <rocksdb/status.h>
 
 #include <string>
+#include <string_view>
 
 #include "edo/status.h"
 
@@ -11,7 +12,17 @@ namespace edo::storage {
 
 inline Status FromRocksdb(const rocksdb::Status& s, const std::string& context) {
   if (s.ok()) return Status::Ok();
-  const std::string text = context.empty() ? s.ToString() : context + ": " + s.ToString();
+  // Our Status says its kind itself; RocksDB's messages may say theirs twice.
+  std::string text = s.ToString();
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view kind : {"Corruption: ", "IO error: "}) {
+      if (!text.starts_with(kind)) continue;
+      text.erase(0, kind.size());
+      again = true;
+    }
+  }
+  if (!context.empty()) text = context + ": " + text;
   if (s.IsCorruption()) return Status::Corruption(text);
   if (s.IsNotFound()) return Status::NotFound(text);
   if (s.IsNoSpace() || text.find("No space left") != std::string::npos) {

@@ -59,7 +59,8 @@ struct StoreFile {
   std::string checksum;      // of the whole file; empty = none recorded
 };
 
-// Called once a page: i is the place in `numbers`; `page` is valid during the call only.
+// Called once a page: i is the place in `numbers`; `page` is valid during the call only. One call at
+// a time, but not always from the caller's thread.
 using PageFunction = std::function<void(size_t i, const Status& status, const PageView& page)>;
 
 // Pages of one kind in order. One thread at a time.
@@ -98,6 +99,8 @@ class RowStore {
 
   // Every data file, with the generation its pages belong to.
   virtual std::vector<StoreFile> Files() const = 0;
+  // Path of the file that holds a page; empty when that is not known.
+  virtual std::string FileOf(PageKind kind, uint64_t generation, uint64_t number) const = 0;
   // Whole-file checksum against the recorded one. kCorruption says found and expected.
   virtual Status VerifyFile(const StoreFile& file,
                             const std::function<bool(uint64_t bytes)>& progress) const = 0;

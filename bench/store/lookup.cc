@@ -47,11 +47,12 @@ class Variant {
 
 class OurTable : public RowPeer {
  public:
-  OurTable(const std::string& directory, bool direct, bool uring) {
+  OurTable(const std::string& directory, bool direct, bool uring, uint32_t threads = 1) {
     StoreOptions options;
     options.read_only = true;
     options.direct_reads = direct;
     options.io_uring = uring;
+    options.read_threads = threads;
     store_ = Take(Store::Open(directory, options));
     table_ = Take(store_->OpenOnlyTable());
   }
@@ -118,8 +119,10 @@ void BenchLookupCold(const Settings& settings) {
                         MakeRawReader(LargestChunkFile(directory), info.chunk_rows, 128));
   variants.emplace_back("raw file, io_uring 4K, depth 32",
                         MakeRawReader(LargestChunkFile(directory), info.chunk_rows, 32));
-  variants.emplace_back("EDO, MultiGet over io_uring, decoded to fp32",
-                        std::make_unique<OurTable>(directory, true, true));
+  variants.emplace_back("EDO, MultiGet over io_uring, 1 thread",
+                        std::make_unique<OurTable>(directory, true, true, 1));
+  variants.emplace_back("EDO, as it comes (4 reading threads)",
+                        std::make_unique<OurTable>(directory, true, true, 0));
   variants.emplace_back("EDO without io_uring", std::make_unique<OurTable>(directory, true, false));
   variants.emplace_back(
       "RocksDB as shipped, MultiGet, same files",

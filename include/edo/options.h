@@ -50,6 +50,8 @@ struct StoreOptions {
                               // the file system refuses it.
   bool io_uring = true;       // many chunk reads in flight from one thread; falls back to pread
                               // (said in Stats) where the kernel refuses it
+  uint32_t read_threads = 0;  // threads that one lookup of many chunks may use, the caller's among
+                              // them. 0: 4 with direct_reads (more reads in flight), else 1
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
 
   Status Validate() const;

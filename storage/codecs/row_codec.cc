@@ -48,8 +48,8 @@ Status RowCodec::RefuseMagnitudes(const float* rows, size_t count, uint32_t low,
   const size_t index = kernels::FirstMagnitudeIn(rows, total, low, high);
   if (index == total) return Status::Ok();
   if (bad_value != nullptr) *bad_value = index;
-  return Status::BadInput("value " + ValueText(rows[index]) + " at column " +
-                          std::to_string(index % dim()) + " " + rule);
+  return Status::BadInput("value " + std::to_string(index % dim() + 1) + " of " +
+                          std::to_string(dim()) + ", " + ValueText(rows[index]) + " " + rule);
 }
 
 }  // namespace edo::storage

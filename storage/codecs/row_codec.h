@@ -20,7 +20,7 @@ class RowCodec : public Codec {
   RowCodec(const CodecSpec& spec, uint32_t dim, DecoderOf decoder_of);
 
   // kBadInput for the first value whose magnitude bits lie in [low, high) (codec_kernels.h), else
-  // OK. `rule` ends the message: "value inf at column 2 ..."
+  // OK. `rule` ends the message: "value 3 of 100, inf ..."
   Status RefuseMagnitudes(const float* rows, size_t count, uint32_t low, uint32_t high,
                           const char* rule, uint64_t* bad_value) const;
 

@@ -86,7 +86,12 @@ void ReaderBase::Note(ImportNote::Kind kind, uint64_t position, std::string_view
 Status ReaderBase::BadRow(const Status& error, uint64_t position, std::string_view key) {
   if (options_.on_bad_row == OnBadRow::kError) return error;
   ++counts_.rows_skipped;
-  Note(ImportNote::Kind::kSkippedRow, position, key, std::string(error.message()));
+  // The note has the place already; the message need not say it again.
+  std::string_view what = error.message();
+  if (const std::string place = At(position) + ": "; what.starts_with(place)) {
+    what.remove_prefix(place.size());
+  }
+  Note(ImportNote::Kind::kSkippedRow, position, key, std::string(what));
   return Status::Ok();
 }
 

@@ -205,7 +205,8 @@ Status TextReader::ParseCarefully(std::string_view line, float* values,
                    fields.begin() + static_cast<ptrdiff_t>(first)},
                   info_.dim)) {
     return WrongCount(
-        line, "or two rows on one line; if " + Quote(*key) + " is the key, give the dimension");
+        line, "a value too many, or two rows on one line; if " + Quote(*key) +
+                  " is the key, give the dimension (--dim)");
   }
   return Status::Ok();
 }
