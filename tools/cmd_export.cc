@@ -34,7 +34,7 @@ class ExportVerb final : public Verb {
         "Type of the values, for formats that have one");
     app->add_flag("-f,--force", options_.force, "Overwrite FILE when it exists");
     app->footer(
-        "Example:\n  edo export --store vectors.edo --table glove glove.npz\n"
+        "Example:\n  edo export --store vectors.edo --table glove glove.npy\n"
         "FILE is written under another name and renamed when it is whole.");
   }
 

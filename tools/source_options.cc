@@ -22,14 +22,15 @@ void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required) {
   app->add_option("--from", source.format, "Format of FILE; default: recognised by its content")
       ->type_name(FormatNames());
   app->add_option("--keys", source.keys,
-                  "File of keys, one a line, in the order of the rows; or `dense`: row numbers")
+                  "File of keys, one a line, in the order of the rows; `dense`: row numbers; "
+                  "`npz:NAME`: another array of the .npz")
       ->type_name(kFileType);
   app->add_option("--keys-dtype", source.keys_dtype, "The keys file is raw integers of this type")
       ->type_name("i32|i64|u32|u64");
   app->add_option("--key-type", args->key_kind, "What the keys are, where the file leaves it open")
       ->type_name("auto|int64|text|dense")
       ->default_str("auto");
-  app->add_option("--tensor", source.tensor, "Which tensor of a file that has several")
+  app->add_option("--tensor", source.tensor, "Which tensor or array of a file that has several")
       ->type_name("NAME");
   app->add_option("--dim", args->dim, "Values a row (needed for raw files)")->type_name("D");
   app->add_option("--dtype", source.dtype,

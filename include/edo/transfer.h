@@ -39,13 +39,14 @@ struct ImportNote {
 struct SourceOptions {
   std::string path;                       // a file, a FIFO, or "-" for standard input
   std::string format;                     // a name of ImportFormats(); empty = sniff
-  std::string keys;                       // keys file, "dense" for row numbers, empty = from input
+  std::string keys;                       // keys file, "dense" for row numbers, "npz:NAME" for an
+                                          // array of the .npz itself, empty = from input
   std::optional<KeyKind> key_kind;        // tsv, csv, jsonl, keys files: int64 or text; default auto
   std::string keys_dtype;                 // raw keys file: i32 i64 u32 u64; empty = text or sniffed
-  std::string tensor;                     // safetensors: which tensor; empty = the only 2-D one
+  std::string tensor;                     // safetensors, npz: which one; empty = the only 2-D one
   uint32_t dim = 0;                       // raw: required. Text: the number of values if given
   std::string dtype;                      // raw: f32 f16 bf16 f64 i8 u8, with be- prefix for
-                                          // big-endian (be-f32); npy |V2: bf16
+                                          // big-endian (be-f32); npy, npz |V2: bf16
   HeaderLine header = HeaderLine::kAuto;  // word2vec/glove/tsv/csv: is line 1 a header?
   char delimiter = 0;                     // csv/tsv: 0 = by format (',' or TAB)
   uint64_t limit = UINT64_MAX;            // read at most this many rows
@@ -73,7 +74,7 @@ struct ImportOptions {
 struct ImportReport {
   TableInfo table;
   std::string format;            // what was recognised
-  std::string compression;       // "", "gzip", "zstd"
+  std::string compression;       // "", "gzip", "zstd"; of the array of a .npz: "deflate"
   std::string source_dtype;      // "text", "f32", "f16", ...
   std::string position_unit;     // "line" or "row"
   uint64_t rows_read = 0;
@@ -129,7 +130,7 @@ struct SourceDescription {
     std::string name, dtype;
     std::vector<uint64_t> shape;
   };
-  std::vector<Tensor> tensors;   // safetensors
+  std::vector<Tensor> tensors;   // safetensors, npz
   Metadata metadata;
 };
 Result<SourceDescription> DescribeSource(const SourceOptions& options);

@@ -14,6 +14,7 @@ namespace edo::storage {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kSmallBlockBytes = size_t{4} << 10;
 
 // An Input as the source of another one: what an archive's zstd frame is read from.
 class InputSource final : public ByteSource {
@@ -91,6 +92,20 @@ Result<std::unique_ptr<Input>> Input::Decompress(std::unique_ptr<Input> inner) {
   return input;
 }
 
+std::unique_ptr<Input> Input::FromPart(Part part) {
+  auto input = std::unique_ptr<Input>(new Input);
+  input->name_ = std::move(part.name);
+  input->path_ = std::move(part.path);
+  input->compression_ = std::move(part.compression);
+  input->source_ = std::move(part.source);
+  input->size_ = part.bytes;
+  input->raw_total_ = part.raw_bytes;
+  input->plain_ = part.within != nullptr;
+  input->within_ = std::move(part.within);
+  input->within_offset_ = part.within_offset;
+  return input;
+}
+
 // When the first bytes are those of gzip or zstd, the rest of this Input reads through a decoder.
 Status Input::DetectCompression() {
   EDO_ASSIGN_OR_RETURN(const std::string_view start, Peek(4));
@@ -132,8 +147,13 @@ void Input::Reserve(size_t bytes) {
 
 Result<bool> Input::More() {
   if (ended_) return false;
-  Reserve(kBlockBytes);
-  EDO_ASSIGN_OR_RETURN(const size_t got, source_->Read(buffer_.get() + end_, kBlockBytes));
+  size_t block = kBlockBytes;
+  if (size_) {  // no large buffer for a small file; one that has grown since is still read on
+    const uint64_t left = *size_ - std::min(*size_, offset_ + (end_ - begin_));
+    block = std::clamp<uint64_t>(left, kSmallBlockBytes, kBlockBytes);
+  }
+  Reserve(block);
+  EDO_ASSIGN_OR_RETURN(const size_t got, source_->Read(buffer_.get() + end_, block));
   end_ += got;
   ended_ = got == 0;
   memset(buffer_.get() + end_, 0, kPadding);
@@ -177,6 +197,10 @@ Result<uint64_t> Input::Skip(uint64_t bytes) {
 }
 
 Result<size_t> Input::ReadAt(uint64_t offset, void* to, size_t bytes) const {
+  if (within_) {
+    if (offset >= *size_) return size_t{0};
+    return within_->ReadAt(within_offset_ + offset, to, std::min<uint64_t>(bytes, *size_ - offset));
+  }
   if (fd_ < 0) {
     if (offset >= memory_.size()) return size_t{0};
     const size_t count = std::min<uint64_t>(bytes, memory_.size() - offset);

@@ -30,13 +30,24 @@ class Input {
   static Result<std::unique_ptr<Input>> FromMemory(std::string name, std::string_view bytes);
   // What is left of `input`, seen through zstd from its present byte on.
   static Result<std::unique_ptr<Input>> Decompress(std::unique_ptr<Input> input);
+  // Bytes that lie within another Input, perhaps compressed: an entry of a zip archive.
+  struct Part {
+    std::string name, path, compression;
+    std::unique_ptr<ByteSource> source;
+    uint64_t bytes = 0;      // that the source delivers
+    uint64_t raw_bytes = 0;  // as they lie in the file
+    // Where they lie as they are, for ReadAt; nullptr: compressed.
+    std::shared_ptr<const Input> within;
+    uint64_t within_offset = 0;
+  };
+  static std::unique_ptr<Input> FromPart(Part part);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
   const std::string& name() const { return name_; }                // for messages
   const std::string& path() const { return path_; }                // as given
-  const std::string& compression() const { return compression_; }  // "", "gzip", "zstd"
+  const std::string& compression() const { return compression_; }  // "", "gzip", ...
 
   std::string_view window() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Offset of the window's first byte in the (decompressed) input.
@@ -57,7 +68,7 @@ class Input {
   // Length of the decompressed input, when it is known without reading it.
   std::optional<uint64_t> size() const { return size_; }
   // Random access, apart from the window: plain files and memory.
-  bool seekable() const { return size_.has_value(); }
+  bool seekable() const { return size_.has_value() && plain_; }
   Result<size_t> ReadAt(uint64_t offset, void* to, size_t bytes) const;
 
   // Progress in bytes of the file as it lies there; 0 in total = not known.
@@ -75,9 +86,11 @@ class Input {
   size_t capacity_ = 0, begin_ = 0, end_ = 0;
   uint64_t offset_ = 0;
   bool ended_ = false;
-  bool plain_ = true;        // not compressed: the window counts as unread in raw_bytes
-  int fd_ = -1;              // for ReadAt; owned by source_
-  std::string_view memory_;  // for ReadAt
+  bool plain_ = true;                    // not compressed: the window counts as unread in raw_bytes
+  int fd_ = -1;                          // for ReadAt; owned by source_
+  std::string_view memory_;              // for ReadAt
+  std::shared_ptr<const Input> within_;  // for ReadAt, with the offset there
+  uint64_t within_offset_ = 0;
   std::optional<uint64_t> size_;
   uint64_t raw_total_ = 0;
 };

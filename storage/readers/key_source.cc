@@ -10,6 +10,7 @@
 #include "storage/readers/npy_header.h"
 #include "storage/readers/number.h"
 #include "storage/readers/sniff.h"
+#include "storage/readers/zip_archive.h"
 
 namespace edo::storage {
 namespace {
@@ -107,35 +108,6 @@ class IdKeys final : public KeySource {
   uint64_t row_ = 0;
 };
 
-Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input) {
-  EDO_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(input.get()));
-  static const std::map<std::string, IdType> kTypes{
-      {"i1", {1, true}},  {"i2", {2, true}},  {"i4", {4, true}},  {"i8", {8, true}},
-      {"u1", {1, false}}, {"u2", {2, false}}, {"u4", {4, false}}, {"u8", {8, false}}};
-  const std::string kind = header.kind();
-  const bool strings = !header.structured && (kind.starts_with('U') || kind.starts_with('S'));
-  const auto known = kTypes.find(kind);
-  if (header.structured || (known == kTypes.end() && !strings)) {
-    return Status::Unsupported(input->name() + " byte 10: keys of type " + header.descr +
-                               " cannot be read; integers (i4 i8 u8 ...) and strings (U S) can");
-  }
-  const bool column = header.shape.size() == 2 && header.shape[1] == 1;
-  if (header.shape.size() != 1 && !column) {
-    return BadByte(input->name(), 10, "keys of shape " + header.ShapeText() + "; they are 1-D");
-  }
-  if (strings) return OpenNpyStrings(std::move(input), header);
-  IdType type = known->second;
-  type.big_endian = header.big_endian();
-  const uint64_t bytes_left = input->size() ? *input->size() - input->offset() : UINT64_MAX;
-  if (bytes_left / type.bytes < header.shape[0]) {
-    return BadByte(input->name(), *input->size(),
-                   "the file is truncated: it holds " + Count(bytes_left / type.bytes, "key") +
-                       " of " + std::to_string(header.shape[0]));
-  }
-  return std::unique_ptr<KeySource>(
-      std::make_unique<IdKeys>(std::move(input), type, header.shape[0]));
-}
-
 Result<std::unique_ptr<KeySource>> OpenRawKeys(std::unique_ptr<Input> input,
                                                const std::string& dtype) {
   static const std::map<std::string, IdType> kTypes{
@@ -223,6 +195,50 @@ class TensorKeys final : public KeySource {
 
 }  // namespace
 
+Status CheckNpyKeysSize(const Input& input, uint64_t count, uint64_t key_bytes) {
+  if (!input.size()) return Status::Ok();
+  const uint64_t left = *input.size() - input.offset();
+  if (left / key_bytes < count) {
+    return BadByte(input.name(), *input.size(),
+                   "the file is truncated: it holds " + Count(left / key_bytes, "key") + " of " +
+                       std::to_string(count));
+  }
+  if (left == count * key_bytes) return Status::Ok();
+  return BadByte(input.name(), input.offset() + count * key_bytes,
+                 std::to_string(left - count * key_bytes) + " bytes follow the last of " +
+                     Count(count, "key"));
+}
+
+Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input) {
+  EDO_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(input.get()));
+  static const std::map<std::string, IdType> kTypes{
+      {"i1", {1, true}},  {"i2", {2, true}},  {"i4", {4, true}},  {"i8", {8, true}},
+      {"u1", {1, false}}, {"u2", {2, false}}, {"u4", {4, false}}, {"u8", {8, false}}};
+  const std::string kind = header.kind();
+  const bool strings = !header.structured && (kind.starts_with('U') || kind.starts_with('S'));
+  if (!header.structured && kind.starts_with('O')) {
+    return Status::Unsupported(input->name() + " byte 10: keys in an array of Python objects (" +
+                               header.descr +
+                               "): it holds a pickle, which can run programs, so it is refused; "
+                               "save them as strings (<U12, |S8) or integers");
+  }
+  const auto known = kTypes.find(kind);
+  if (header.structured || (known == kTypes.end() && !strings)) {
+    return Status::Unsupported(input->name() + " byte 10: keys of type " + header.descr +
+                               " cannot be read; integers (i4 i8 u8 ...) and strings (U S) can");
+  }
+  const bool column = header.shape.size() == 2 && header.shape[1] == 1;
+  if (header.shape.size() != 1 && !column) {
+    return BadByte(input->name(), 10, "keys of shape " + header.ShapeText() + "; they are 1-D");
+  }
+  if (strings) return OpenNpyStrings(std::move(input), header);
+  IdType type = known->second;
+  type.big_endian = header.big_endian();
+  EDO_RETURN_IF_ERROR(CheckNpyKeysSize(*input, header.shape[0], type.bytes));
+  return std::unique_ptr<KeySource>(
+      std::make_unique<IdKeys>(std::move(input), type, header.shape[0]));
+}
+
 Result<std::unique_ptr<KeySource>> OpenTensorKeys(const Input* input,
                                                   const SafetensorsHeader& header) {
   const auto is_list = [](const SafetensorsTensor* t, std::string_view dtype) {
@@ -258,6 +274,11 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options) {
   }
   const bool blank_first =
       !start.empty() && std::string_view(" \t\r\n").find(start[0]) != start.npos;
+  if (IsZip(start)) {
+    return Status::Unsupported(input->name() +
+                               " byte 0: this is a zip archive; keys from a .npz can only go with "
+                               "rows from the same .npz (keys npz:NAME)");
+  }
   if (const std::string foreign = NameForeignBytes(start); !foreign.empty() && !blank_first) {
     return Status::Unsupported(input->name() + " byte 0: " + foreign);
   }

@@ -25,7 +25,8 @@ class KeySource {
   virtual Result<uint64_t> Next(uint64_t wanted, RowBatch* batch) = 0;
 };
 
-// options.keys names a file, or is "dense" (no source: nullptr).
+// options.keys names a file, or is "dense" (no source: nullptr). Arrays of a .npz ("npz:NAME") are
+// its reader's business.
 Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options);
 
 // The keys that EDO's own safetensors export puts beside "embeddings": I64 "keys", or U8
@@ -33,9 +34,15 @@ Result<std::unique_ptr<KeySource>> OpenKeySource(const SourceOptions& options);
 Result<std::unique_ptr<KeySource>> OpenTensorKeys(const Input* input,
                                                   const SafetensorsHeader& header);
 
+// A .npy file, or such an entry of a .npz: integers or strings, 1-D or one column.
+Result<std::unique_ptr<KeySource>> OpenNpyKeys(std::unique_ptr<Input> input);
+
 // The rest of a .npy file whose header, of a string type (<U12, |S8), was read and checked as 1-D.
 Result<std::unique_ptr<KeySource>> OpenNpyStrings(std::unique_ptr<Input> input,
                                                   const NpyHeader& header);
+
+// The rest of `input` must be `count` keys of `key_bytes` each, where its length is known.
+Status CheckNpyKeysSize(const Input& input, uint64_t count, uint64_t key_bytes);
 
 // tokenizer.json (model.vocab, as an object or a Unigram list) and vocab.json: tokens in the order
 // of their ids, which must be 0, 1, 2 ...

@@ -1,4 +1,5 @@
-// Reader of .npy: a 2-D array of floats or small integers; row numbers are the keys.
+// Reader of .npy, and of one array of a .npz: a 2-D array of floats or small integers; row numbers
+// are the keys.
 #include <map>
 
 #include "storage/readers/matrix_reader.h"
@@ -50,6 +51,13 @@ Result<ElementType> TypeOf(const std::string& name, const NpyHeader& header,
 }  // namespace
 
 OpenedReader OpenNpyReader(std::unique_ptr<Input> input, const SourceOptions& options) {
+  SourceInfo info;
+  info.format = "npy";
+  return OpenNpyArray(std::move(input), options, std::move(info));
+}
+
+OpenedReader OpenNpyArray(std::unique_ptr<Input> input, const SourceOptions& options,
+                          SourceInfo info) {
   EDO_ASSIGN_OR_RETURN(const NpyHeader header, ReadNpyHeader(input.get()));
   const std::string& name = input->name();
   EDO_ASSIGN_OR_RETURN(const ElementType type, TypeOf(name, header, options));
@@ -78,8 +86,6 @@ OpenedReader OpenNpyReader(std::unique_ptr<Input> input, const SourceOptions& op
   layout.rows = header.shape[0];
   layout.dim = static_cast<uint32_t>(header.shape[1]);
   layout.data_offset = header.data_offset;
-  SourceInfo info;
-  info.format = "npy";
   return MatrixReader::Open(std::move(input), options, std::move(info), layout);
 }
 

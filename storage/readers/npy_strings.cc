@@ -82,6 +82,8 @@ Result<std::unique_ptr<KeySource>> OpenNpyStrings(std::unique_ptr<Input> input,
     return Status::Unsupported(input->name() + " byte 10: keys of type " + header.descr +
                                "; strings of 1 to 65535 characters can be read");
   }
+  EDO_RETURN_IF_ERROR(
+      CheckNpyKeysSize(*input, header.shape[0], characters * (kind[0] == 'U' ? 4 : 1)));
   return std::unique_ptr<KeySource>(
       std::make_unique<NpyStrings>(std::move(input), header, characters));
 }

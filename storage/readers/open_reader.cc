@@ -6,6 +6,7 @@
 #include "storage/readers/messages.h"
 #include "storage/readers/readers.h"
 #include "storage/readers/sniff.h"
+#include "storage/readers/zip_archive.h"
 
 namespace edo {
 
@@ -16,6 +17,7 @@ std::vector<FormatInfo> ImportFormats() {
       {"fasttext", "vec", "fastText .vec: the same as word2vec text"},
       {"word2vec-bin", "bin", "word2vec binary: a header line, then keys and f32 rows"},
       {"npy", "npy", "NumPy array, 2-D: f2 f4 f8 i1 u1, C or Fortran order, either byte order"},
+      {"npz", "npz", "one 2-D array of a NumPy archive, and keys from another of its arrays"},
       {"safetensors", "safetensors", "one 2-D tensor: F32 F16 BF16 F64 F8_E4M3 F8_E5M2 I8 U8"},
       {"raw", "f32,f16,bf16", "rows of dim elements and nothing else; needs dim and dtype"},
       {"tsv", "tsv", "key and values between TABs, no quotes"},
@@ -40,7 +42,7 @@ Result<std::string> FormatOf(Input* input, const SourceOptions& options) {
   }
   if (!options.dtype.empty() && options.dim != 0 && options.dtype != "bf16") {
     EDO_ASSIGN_OR_RETURN(const std::string_view start, input->Peek(8));
-    if (!start.starts_with("\x93NUMPY")) return std::string("raw");
+    if (!start.starts_with("\x93NUMPY") && !IsZip(start)) return std::string("raw");
   }
   return SniffFormat(input);
 }
@@ -49,6 +51,7 @@ OpenedReader OpenFormat(std::unique_ptr<Input> input, const SourceOptions& optio
                         const std::string& format) {
   if (format == "word2vec-bin") return OpenWord2vecBinaryReader(std::move(input), options);
   if (format == "npy") return OpenNpyReader(std::move(input), options);
+  if (format == "npz") return OpenNpzReader(std::move(input), options);
   if (format == "safetensors") return OpenSafetensorsReader(std::move(input), options);
   if (format == "raw") return OpenRawReader(std::move(input), options);
   if (format == "jsonl") return OpenJsonlReader(std::move(input), options);
@@ -58,6 +61,9 @@ OpenedReader OpenFormat(std::unique_ptr<Input> input, const SourceOptions& optio
   }
   return OpenTextReader(std::move(input), options, format);
 }
+
+// Keys that are another array of the same .npz.
+bool KeysWithin(const SourceOptions& options) { return options.keys.starts_with("npz:"); }
 
 // An option that the format has no use for is a mistake of the caller, not to be passed over.
 Status CheckOptions(const SourceOptions& options, const std::string& format) {
@@ -69,8 +75,16 @@ Status CheckOptions(const SourceOptions& options, const std::string& format) {
     return Status::InvalidArgument("dim " + std::to_string(options.dim) + " is more than " +
                                    std::to_string(kMaxDim));
   }
-  if (!options.tensor.empty() && format != "safetensors") return refuse("tensor");
-  if (!options.dtype.empty() && format != "raw" && format != "npy") return refuse("dtype");
+  if (!options.tensor.empty() && format != "safetensors" && format != "npz") {
+    return refuse("tensor");
+  }
+  if (!options.dtype.empty() && format != "raw" && format != "npy" && format != "npz") {
+    return refuse("dtype");
+  }
+  if (KeysWithin(options) && format != "npz") {
+    return Status::InvalidArgument("keys " + Quote(options.keys) +
+                                   " names an array of a .npz file, the rows are " + format);
+  }
   if (options.delimiter != 0 && format != "csv" && format != "tsv") return refuse("delimiter");
   if (!options.keys.empty() && format == "edo") return refuse("keys");
   const bool text = format == "word2vec" || format == "glove" || format == "fasttext" ||
@@ -90,6 +104,10 @@ OpenedReader OpenRowReaderOn(std::unique_ptr<Input> input, const SourceOptions& 
     if (const std::string foreign = NameForeignBytes(start); !foreign.empty()) {
       return Status::Unsupported(input->name() + " byte 0 (line 1): " + foreign);
     }
+    if (IsZip(start) && !options.format.empty() && options.format != "npz") {
+      return Status::Unsupported(input->name() + " byte 0 (line 1): this is a zip archive (a " +
+                                 ".npz?), not " + options.format);
+    }
   }
   EDO_ASSIGN_OR_RETURN(const std::string format, FormatOf(input.get(), options));
   EDO_RETURN_IF_ERROR(CheckOptions(options, format));
@@ -97,7 +115,7 @@ OpenedReader OpenRowReaderOn(std::unique_ptr<Input> input, const SourceOptions& 
     return BadByte(input->name(), 0, "the file is empty (a file of 0 bytes)");
   }
   EDO_ASSIGN_OR_RETURN(auto reader, OpenFormat(std::move(input), options, format));
-  if (options.keys.empty()) return reader;
+  if (options.keys.empty() || KeysWithin(options)) return reader;
   EDO_ASSIGN_OR_RETURN(auto keys, OpenKeySource(options));
   return MakeKeyedReader(std::move(reader), std::move(keys), options);
 } catch (const std::bad_alloc&) {

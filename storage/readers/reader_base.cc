@@ -35,6 +35,10 @@ Result<bool> ReaderBase::Next(RowBatch* batch) try {
   const uint64_t left = options_.limit - std::min(options_.limit, counts_.rows_read);
   uint64_t rows = std::clamp<uint64_t>(kBatchBytes / (sizeof(float) * info_.dim), 1, kMaxBatchRows);
   rows = std::min(rows, left);
+  if (const auto bytes =
+          input_->size()) {  // a value takes a byte or more: no large batch for little
+    rows = std::min(rows, *bytes / info_.dim + 1);
+  }
   batch->row_count = 0;  // not Clear(): clearing `values` would zero them again at every batch
   batch->dim = info_.dim;
   batch->codes.clear();

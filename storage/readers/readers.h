@@ -21,6 +21,10 @@ OpenedReader OpenDelimitedReader(std::unique_ptr<Input> input, const SourceOptio
                                  const std::string& format);
 OpenedReader OpenJsonlReader(std::unique_ptr<Input> input, const SourceOptions& options);
 OpenedReader OpenNpyReader(std::unique_ptr<Input> input, const SourceOptions& options);
+// The same for an array that is part of another file; `info` brings what that one knows.
+OpenedReader OpenNpyArray(std::unique_ptr<Input> input, const SourceOptions& options,
+                          SourceInfo info);
+OpenedReader OpenNpzReader(std::unique_ptr<Input> input, const SourceOptions& options);
 OpenedReader OpenRawReader(std::unique_ptr<Input> input, const SourceOptions& options);
 OpenedReader OpenSafetensorsReader(std::unique_ptr<Input> input, const SourceOptions& options);
 OpenedReader OpenArchiveReader(std::unique_ptr<Input> input, const SourceOptions& options);

@@ -9,6 +9,7 @@
 #include "storage/readers/messages.h"
 #include "storage/readers/number.h"
 #include "storage/readers/text_fields.h"
+#include "storage/readers/zip_archive.h"
 
 namespace edo::storage {
 namespace {
@@ -22,9 +23,6 @@ struct Magic {
 };
 constexpr std::array kForeign{
     Magic{"\xba\x16\x4f\x2f"sv, 0, "this is a fastText model (.bin); import its .vec file"},
-    Magic{"PK\x03\x04"sv, 0,
-          "this is a zip archive (.npz and PyTorch .pt files are zip archives too); they are not "
-          "supported yet: save the array as .npy or safetensors"},
     Magic{"PK\x05\x06"sv, 0, "this is an empty zip archive"},
     Magic{"\x89HDF\r\n\x1a\n"sv, 0,
           "this is an HDF5 file; HDF5 is not supported yet: save the dataset as .npy"},
@@ -161,6 +159,7 @@ std::string SniffText(const std::vector<std::string_view>& lines) {
 
 std::string SniffContent(std::string_view start, const std::vector<std::string_view>& lines) {
   if (start.starts_with("\x93NUMPY")) return "npy";
+  if (IsZip(start)) return "npz";
   if (start.starts_with(kArchiveMagic)) return "edo";
   if (IsSafetensors(start)) return "safetensors";
   const bool binary = HasBinaryBytes(start.substr(0, 4096));
@@ -186,8 +185,7 @@ std::string NameForeignBytes(std::string_view start) {
   }
   if (IsPickle(start)) {
     return "this is a Python pickle (gensim .save, old PyTorch .pt); a pickle can run programs "
-           "when "
-           "it is read, so it is refused: save the rows as .npy, word2vec or safetensors";
+           "when it is read, so it is refused: save the rows as .npy, word2vec or safetensors";
   }
   if (IsUtf16(start)) return "this is UTF-16 text without a byte order mark; convert it to UTF-8";
   if (IsBzip2(start)) {
@@ -223,8 +221,9 @@ Result<std::string> SniffFormat(Input* input) {
   if (std::string format = SniffContent(start, lines); !format.empty()) return format;
 
   const std::string extension = ExtensionOf(input->path());
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kByName{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kByName{
       {{"npy", "npy"},
+       {"npz", "npz"},
        {"safetensors", "safetensors"},
        {"jsonl", "jsonl"},
        {"ndjson", "jsonl"},
@@ -237,11 +236,6 @@ Result<std::string> SniffFormat(Input* input) {
     const bool headless = end == "vec" && !ParseTextHeader(lines[0]) && CountValues(lines[0]) > 0 &&
                           !IsFloretHeader(lines[0]);
     if (extension == end && !headless) return std::string(format);
-  }
-  if (extension == "npz") {
-    return Status::Unsupported(input->name() +
-                               " byte 0: .npz files are not supported yet, and this "
-                               "one does not begin like a zip archive (no zip central directory)");
   }
   std::string text;
   if (start.starts_with("\xef\xbb\xbf")) start.remove_prefix(3);

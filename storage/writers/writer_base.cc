@@ -8,6 +8,7 @@
 #include "storage/readers/archive_format.h"
 #include "storage/readers/messages.h"
 #include "storage/readers/sniff.h"
+#include "storage/readers/zip_archive.h"
 
 namespace edo::storage {
 
@@ -113,7 +114,7 @@ bool LooksForeign(std::string_view start) {
   const auto begins = [&](std::string_view magic) { return start.starts_with(magic); };
   // What follows is not known here: "<html>" counts once another tag could come behind it.
   return !NameForeignBytes(std::string(start) + "<p>").empty() || begins("\xef\xbb\xbf") ||
-         begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || begins("\x93NUMPY") ||
+         begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || begins("\x93NUMPY") || IsZip(start) ||
          begins(kArchiveMagic);
 }
 

@@ -51,7 +51,9 @@ SourceOptions OptionsOf(const json& run, const std::string& folder) {
   options.dtype = given.value("dtype", "");
   options.tensor = given.value("tensor", "");
   options.keys_dtype = given.value("keys_dtype", "");
-  if (given.contains("keys")) options.keys = folder + "/" + given["keys"].get<std::string>();
+  options.keys = given.value("keys", "");
+  const bool names_file = options.keys != "dense" && !options.keys.starts_with("npz:");
+  if (!options.keys.empty() && names_file) options.keys.insert(0, folder + "/");
   if (given.contains("key_kind")) {
     options.key_kind = given["key_kind"] == "int64" ? KeyKind::kInt64 : KeyKind::kText;
   }

@@ -209,8 +209,8 @@ TEST(Rules, JsonlForms) {
 }
 
 TEST(Rules, EmptyInputs) {
-  for (const char* format :
-       {"", "word2vec", "glove", "csv", "jsonl", "npy", "edo", "word2vec-bin", "safetensors"}) {
+  for (const char* format : {"", "word2vec", "glove", "csv", "jsonl", "npy", "npz", "edo",
+                             "word2vec-bin", "safetensors"}) {
     SourceOptions options;
     options.format = format;
     EXPECT_THAT(Message(ReadText("", options)), HasSubstr("0 bytes")) << format;
