@@ -210,6 +210,14 @@ void CheckLmdb(int result) {
   if (result != 0) Check(Status::IoError(std::string("peer LMDB: ") + mdb_strerror(result)));
 }
 
+void ReadIntoPageCache(const std::string& path) {
+  std::vector<char> buffer(1 << 20);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (fd >= 0 && ::read(fd, buffer.data(), buffer.size()) > 0) {
+  }
+  if (fd >= 0) ::close(fd);
+}
+
 class Lmdb : public RowPeer {
  public:
   Lmdb(const std::string& directory, uint64_t rows, uint32_t row_bytes, bool cold)
@@ -219,6 +227,7 @@ class Lmdb : public RowPeer {
     Open(fill ? MDB_NOSYNC : 0);
     if (fill) Fill(rows, row_bytes);
     OpenTable();
+    if (!cold) ReadIntoPageCache(path_);
   }
   ~Lmdb() override { mdb_env_close(env_); }
   void Prepare() override {

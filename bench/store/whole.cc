@@ -52,7 +52,7 @@ double MemoryCopyMBs() {
 
 std::string KeyOf(uint64_t i) {  // about 12 bytes on average
   char text[32];
-  std::snprintf(text, sizeof text, "w%llx%.*s", static_cast<unsigned long long>(i * 2654435761u),
+  std::snprintf(text, sizeof text, "w%x%.*s", static_cast<uint32_t>(i * 2654435761u),
                 static_cast<int>(i % 7), "abcdefg");
   return text;
 }
