@@ -133,8 +133,8 @@ class Exporter {
     for (size_t i = 0; i < rows->size(); ++i) {
       if ((*rows)[i] == Table::kMissingRow) {
         return Status::NotFound(options_.ids + " line " + std::to_string(*number + i + 1) +
-                                ": table '" + table_.info().name + "' has no key '" +
-                                (*lines)[i] + "'");
+                                ": table '" + table_.info().name + "' has no key '" + (*lines)[i] +
+                                "'");
       }
       chosen_.push_back((*rows)[i]);
     }

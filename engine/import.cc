@@ -42,9 +42,9 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.metadata = source.metadata;
   for (const auto& [name, value] : options.metadata) table.metadata[name] = value;
   if (source.codec && table.codec != *source.codec) {
-    return Status::InvalidArgument(
-        "the archive holds " + source.codec->ToString() + " codes; they cannot be imported as " +
-        table.codec.ToString() + " (leave the codec out to take them as they are)");
+    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+                                   " codes; they cannot be imported as " + table.codec.ToString() +
+                                   " (leave the codec out to take them as they are)");
   }
   return table;
 }

@@ -20,8 +20,8 @@ uint64_t ChunkRowCount(const storage::TableRecord& record, uint64_t number) {
 std::string ChunkName(const storage::TableRecord& record, uint64_t number) {
   const uint64_t first = ChunkFirstRow(record, number);
   return "table '" + record.info.name + "': chunk " + std::to_string(number) + " (rows " +
-         std::to_string(first) + ".." +
-         std::to_string(first + ChunkRowCount(record, number) - 1) + ")";
+         std::to_string(first) + ".." + std::to_string(first + ChunkRowCount(record, number) - 1) +
+         ")";
 }
 
 Status AsDamage(const Status& status) {
@@ -84,8 +84,8 @@ uint64_t ReadRowsByChunk(const storage::RowStore& store, const storage::TableRec
       ++proved;
       read.rows(places, codes);
     } else {
-      read.failed(places, {s.WithContext(ChunkName(record, number)),
-                           ChunkFirstRow(record, number), ChunkRowCount(record, number)});
+      read.failed(places, {s.WithContext(ChunkName(record, number)), ChunkFirstRow(record, number),
+                           ChunkRowCount(record, number)});
     }
   };
   store.ReadPages(storage::PageKind::kChunk, record.info.generation, chunks, deadline, on_chunk);

@@ -61,12 +61,11 @@ Status CheckFiles(const storage::RowStore& rows, const CatalogState& state,
         count.bytes == expected) {
       continue;
     }
-    return Status::Corruption(
-        "store '" + directory + "': table '" + name + "' needs " +
-        std::to_string(record.chunk_files + record.key_files) + " files of " +
-        std::to_string(expected) + " bytes; the MANIFEST names " +
-        std::to_string(count.chunk_files + count.key_files) + " of " + std::to_string(count.bytes) +
-        " bytes: the MANIFEST is damaged");
+    return Status::Corruption("store '" + directory + "': table '" + name + "' needs " +
+                              std::to_string(record.chunk_files + record.key_files) + " files of " +
+                              std::to_string(expected) + " bytes; the MANIFEST names " +
+                              std::to_string(count.chunk_files + count.key_files) + " of " +
+                              std::to_string(count.bytes) + " bytes: the MANIFEST is damaged");
   }
   return Status::Ok();
 }
@@ -88,7 +87,8 @@ Result<CatalogState> LoadCatalog(const storage::RowStore& rows, uint64_t commits
     }
   }
   if (!has_store_record) {
-    return Status::Corruption("store '" + directory + "': the catalog holds no record of the store");
+    return Status::Corruption("store '" + directory +
+                              "': the catalog holds no record of the store");
   }
   if (state.store.commits < commits) {
     return Status::Corruption("store '" + directory + "': the catalog has seen " +
@@ -230,8 +230,8 @@ Status StoreImpl::WriteCommit(std::vector<CatalogEntry> puts, std::vector<std::s
   record_ = record;
   if (context_->directory.empty()) return Status::Ok();
   // The commit stands. Should this fail, the file counts one commit less, which is harmless.
-  const Status counted = storage::WriteStoreFile(
-      context_->directory, {storage::kFormatVersion, record.commits});
+  const Status counted =
+      storage::WriteStoreFile(context_->directory, {storage::kFormatVersion, record.commits});
   if (!counted.ok()) context_->Log(LogLevel::kWarning, counted.ToString());
   return Status::Ok();
 }
@@ -279,9 +279,8 @@ Status StoreImpl::RenameTable(std::string_view from, std::string_view to) {
   }
   Entry entry = found->second;
   entry.record.info.name = to;
-  EDO_RETURN_IF_ERROR(
-      WriteCommit({{TableRecordName(to), storage::EncodeTableRecord(entry.record)}},
-                  {TableRecordName(from)}));
+  EDO_RETURN_IF_ERROR(WriteCommit({{TableRecordName(to), storage::EncodeTableRecord(entry.record)}},
+                                  {TableRecordName(from)}));
   tables_.erase(found);
   tables_[std::string(to)] = std::move(entry);
   return Status::Ok();
@@ -367,8 +366,7 @@ Result<std::unique_ptr<Store>> MakeDatabase(const std::string& directory,
   storage::RocksdbRowStoreOptions rows_options = RowStoreOptions(options);
   rows_options.create = true;
   EDO_ASSIGN_OR_RETURN(auto rows, storage::OpenRocksdbRowStore(directory, rows_options));
-  EDO_ASSIGN_OR_RETURN(auto store,
-                       engine::StoreImpl::MakeNew(std::move(rows), directory, options));
+  EDO_ASSIGN_OR_RETURN(auto store, engine::StoreImpl::MakeNew(std::move(rows), directory, options));
   EDO_RETURN_IF_ERROR(alone->Share());
   store->context()->lock = std::move(alone);
   return std::unique_ptr<Store>(std::move(store));
@@ -396,8 +394,8 @@ Result<std::unique_ptr<Store>> OpenDatabase(const std::string& directory,
     return Status::Ok();
   };
   EDO_ASSIGN_OR_RETURN(auto rows, storage::OpenRocksdbRowStore(directory, rows_options));
-  EDO_ASSIGN_OR_RETURN(auto store, engine::StoreImpl::Make(std::move(rows), directory, options,
-                                                           std::move(state)));
+  EDO_ASSIGN_OR_RETURN(
+      auto store, engine::StoreImpl::Make(std::move(rows), directory, options, std::move(state)));
   store->context()->lock = std::move(shared);
   return std::unique_ptr<Store>(std::move(store));
 }
@@ -414,9 +412,9 @@ Result<std::unique_ptr<Store>> Store::Create(const std::string& directory,
   std::error_code error;
   const bool made = std::filesystem::create_directories(directory, error);
   if (error) {
-    return Status(error == std::errc::no_space_on_device ? StatusCode::kNoSpace
-                                                         : StatusCode::kIoError,
-                  "cannot make directory '" + directory + "': " + error.message());
+    return Status(
+        error == std::errc::no_space_on_device ? StatusCode::kNoSpace : StatusCode::kIoError,
+        "cannot make directory '" + directory + "': " + error.message());
   }
   EDO_ASSIGN_OR_RETURN(auto lock, storage::DirectoryLock::Alone(directory));
   if (Exists(directory)) return Status::AlreadyExists("store '" + directory + "' exists");

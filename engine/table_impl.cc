@@ -20,9 +20,7 @@ class Output {
         row_bytes_(uint64_t{dim} * bytes_),
         stride_(options.out_stride == 0 ? dim : options.out_stride),
         out_(static_cast<std::byte*>(out)) {}
-  void Zero(uint64_t place) {
-    std::memset(out_ + place * stride_ * bytes_, 0, row_bytes_);
-  }
+  void Zero(uint64_t place) { std::memset(out_ + place * stride_ * bytes_, 0, row_bytes_); }
   uint64_t stride() const { return stride_; }
 
  private:
@@ -53,8 +51,8 @@ Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> con
                                                std::shared_ptr<GenerationPin> pin,
                                                storage::TableRecord record) {
   EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(record.info.codec, record.info.dim));
-  return std::unique_ptr<Table>(new TableImpl(std::move(context), std::move(pin),
-                                              std::move(record), std::move(codec)));
+  return std::unique_ptr<Table>(
+      new TableImpl(std::move(context), std::move(pin), std::move(record), std::move(codec)));
 }
 
 Status TableImpl::WrongKeyKind(std::string_view asked) const {
@@ -77,8 +75,7 @@ storage::FindResult TableImpl::FindInts(std::span<const int64_t> ids,
 }
 
 Status TableImpl::LookupFound(storage::FindResult found, std::vector<uint8_t> padding,
-                              const LookupOptions& options, void* out,
-                              LookupReport* report) const {
+                              const LookupOptions& options, void* out, LookupReport* report) const {
   EDO_RETURN_IF_ERROR(CheckStride(options, info()));
   if (out == nullptr && !found.rows.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
@@ -92,7 +89,7 @@ Status TableImpl::LookupFound(storage::FindResult found, std::vector<uint8_t> pa
   Output output(options, info().dim, out);
   size_t first_missing = count;
 
-  std::vector<uint64_t> rows;     // to be read
+  std::vector<uint64_t> rows;      // to be read
   std::vector<uint64_t> place_of;  // where each of them goes
   rows.reserve(count);
   place_of.reserve(count);

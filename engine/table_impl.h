@@ -37,8 +37,7 @@ class TableImpl : public Table {
   Result<bool> Contains(int64_t id) const override;
   Result<bool> Contains(std::string_view token) const override;
   Result<std::vector<int64_t>> IntKeysOf(std::span<const uint64_t> row_numbers) const override;
-  Result<std::vector<std::string>> TextKeysOf(
-      std::span<const uint64_t> row_numbers) const override;
+  Result<std::vector<std::string>> TextKeysOf(std::span<const uint64_t> row_numbers) const override;
   Result<std::unique_ptr<TableScan>> Scan(const ScanOptions& options) const override;
 
   const storage::TableRecord& record() const { return record_; }

@@ -148,7 +148,7 @@ class Scanner : public TableScan {
   std::vector<float> values_;
 
   std::unique_ptr<storage::PageCursor> key_pages_;
-  std::vector<int64_t> page_ints_;               // keys of rows [keys_begin_, keys_end_)
+  std::vector<int64_t> page_ints_;  // keys of rows [keys_begin_, keys_end_)
   std::vector<std::string_view> page_texts_;
   uint64_t keys_begin_ = 0, keys_end_ = 0;
   std::vector<int64_t> int_keys_;

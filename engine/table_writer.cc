@@ -55,7 +55,8 @@ Status CheckSpace(const StoreContext& context, const TableOptions& options) {
   if (!free || options.expected_rows == 0) return Status::Ok();
   const auto rows = static_cast<double>(options.expected_rows);
   const double keys = options.key_kind == KeyKind::kDense ? 0 : 22;
-  const double need = rows * (1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys);
+  const double need =
+      rows * (1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys);
   if (need <= static_cast<double>(*free)) return Status::Ok();
   return Status::NoSpace("the table needs about " + std::to_string(static_cast<uint64_t>(need)) +
                          " bytes for " + std::to_string(options.expected_rows) +
@@ -87,8 +88,8 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
   EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(options.codec, options.dim));
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
   EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
-  return std::unique_ptr<TableWriter>(new TableWriterImpl(
-      store, std::move(name), options, std::move(codec), std::move(generation)));
+  return std::unique_ptr<TableWriter>(new TableWriterImpl(store, std::move(name), options,
+                                                          std::move(codec), std::move(generation)));
 }
 
 std::string TableWriterImpl::Place(uint64_t row) const {
@@ -99,11 +100,11 @@ Status TableWriterImpl::CheckKeys(const Rows& rows, uint64_t count) const {
   const bool ints = options_.key_kind == KeyKind::kInt64;
   const bool texts = options_.key_kind == KeyKind::kText;
   if (rows.int_keys.size() != (ints ? count : 0) || rows.text_keys.size() != (texts ? count : 0)) {
-    return Status::InvalidArgument(
-        "table '" + name_ + "' with " + std::string(KeyKindName(options_.key_kind)) + " keys got " +
-        std::to_string(rows.int_keys.size()) + " integer and " +
-        std::to_string(rows.text_keys.size()) + " text keys for " + std::to_string(count) +
-        " rows");
+    return Status::InvalidArgument("table '" + name_ + "' with " +
+                                   std::string(KeyKindName(options_.key_kind)) + " keys got " +
+                                   std::to_string(rows.int_keys.size()) + " integer and " +
+                                   std::to_string(rows.text_keys.size()) + " text keys for " +
+                                   std::to_string(count) + " rows");
   }
   if (!rows.positions.empty() && rows.positions.size() != count) {
     return Status::InvalidArgument("positions are " + std::to_string(rows.positions.size()) +
@@ -168,8 +169,8 @@ Status TableWriterImpl::AppendRows(
   if (spent_) return Status::InvalidArgument("the writer of table '" + name_ + "' is spent");
   spent_ = true;  // until this call ends well
   if (size % row_size != 0) {
-    return Status::InvalidArgument(std::to_string(size) + " " + what +
-                                   " are not whole rows of " + std::to_string(row_size));
+    return Status::InvalidArgument(std::to_string(size) + " " + what + " are not whole rows of " +
+                                   std::to_string(row_size));
   }
   const uint64_t count = size / row_size;
   EDO_RETURN_IF_ERROR(CheckKeys(rows, count));
@@ -189,8 +190,8 @@ Status TableWriterImpl::RefuseDuplicates(const std::vector<DuplicateRows>& dupli
   const DuplicateRows& d = duplicates.front();
   EDO_ASSIGN_OR_RETURN(const std::string key, generation_->keys().ReadBackKey(d.second));
   const std::string quoted = options_.key_kind == KeyKind::kText ? "'" + key + "'" : key;
-  std::string message = Place(d.second) + ": key " + quoted + " is there already, at " +
-                        Place(d.first);
+  std::string message =
+      Place(d.second) + ": key " + quoted + " is there already, at " + Place(d.first);
   if (duplicates.size() > 1) {
     message += "; " + std::to_string(duplicates.size() - 1) + " more rows repeat a key";
   }
@@ -233,7 +234,8 @@ Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
   const uint64_t row_bytes = codec_->row_bytes();
   auto dropped = dropped_rows.begin();
   for (uint64_t c = 0; c < generation_->chunk_count(); ++c) {
-    EDO_ASSIGN_OR_RETURN(const std::string bytes, generation_->files().ReadBack(PageKind::kChunk, c));
+    EDO_ASSIGN_OR_RETURN(const std::string bytes,
+                         generation_->files().ReadBack(PageKind::kChunk, c));
     EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, c));
     for (uint64_t i = 0; i < page.count; ++i) {
       if (dropped != dropped_rows.end() && *dropped == c * rows_a_chunk + i) {
@@ -256,7 +258,8 @@ Status TableWriterImpl::CopyKeysWithout(const std::vector<uint64_t>& dropped_row
   std::vector<std::string_view> texts;
   std::vector<int64_t> ints;
   for (uint64_t p = 0; p < generation_->keys().key_pages(); ++p) {
-    EDO_ASSIGN_OR_RETURN(const std::string bytes, generation_->files().ReadBack(PageKind::kKeys, p));
+    EDO_ASSIGN_OR_RETURN(const std::string bytes,
+                         generation_->files().ReadBack(PageKind::kKeys, p));
     EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, p));
     const bool is_int = options_.key_kind == KeyKind::kInt64;
     EDO_RETURN_IF_ERROR(is_int ? storage::ReadIntKeys(page, &ints)

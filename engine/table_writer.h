@@ -71,8 +71,9 @@ class TableWriterImpl : public TableWriter {
   Status AppendKeys(const Rows& rows, uint64_t count);
   // The error of row i of an Append whose first row is `first`, with its place and key.
   Status BadValue(const Status& status, const Rows& rows, uint64_t first, uint64_t i) const;
-  Status AppendRows(const Rows& rows, uint64_t size, uint64_t row_size, const char* what,
-                    const std::function<Status(uint64_t done, uint64_t n, std::byte* codes)>& encode);
+  Status AppendRows(
+      const Rows& rows, uint64_t size, uint64_t row_size, const char* what,
+      const std::function<Status(uint64_t done, uint64_t n, std::byte* codes)>& encode);
   std::string Place(uint64_t row) const;
   Status RefuseDuplicates(const std::vector<storage::DuplicateRows>& duplicates);
   Status DropDuplicates(const std::vector<storage::DuplicateRows>& duplicates);

@@ -70,8 +70,8 @@ class Verifier {
   Status Files(const std::vector<storage::StoreFile>& files,
                const std::vector<TableRecord>& tables) {
     for (const storage::StoreFile& file : files) {
-      const Status s = context_.rows->VerifyFile(
-          file, [&](uint64_t bytes) { return Step(bytes).ok(); });
+      const Status s =
+          context_.rows->VerifyFile(file, [&](uint64_t bytes) { return Step(bytes).ok(); });
       if (s.code() == StatusCode::kCancelled) return s;
       ++report_.files;
       report_.bytes += file.bytes;
@@ -93,8 +93,7 @@ class Verifier {
   Status StoreFile() {
     if (context_.directory.empty() || !options_.table.empty()) return Status::Ok();
     ++report_.files;
-    const Result<storage::StoreFileContent> content =
-        storage::ReadStoreFile(context_.directory);
+    const Result<storage::StoreFileContent> content = storage::ReadStoreFile(context_.directory);
     if (!content.ok()) {
       Damage damage;
       damage.file = context_.directory + "/" + storage::kStoreFileName;
@@ -143,10 +142,9 @@ class Verifier {
 
   Status Chunks(const TableRecord& table) {
     report_.chunks += table.info.chunk_count;
-    return Pages(table, PageKind::kChunk, table.info.chunk_count,
-                 [&](uint64_t number, const PageView& page) {
-                   return CheckChunk(table, number, page);
-                 });
+    return Pages(
+        table, PageKind::kChunk, table.info.chunk_count,
+        [&](uint64_t number, const PageView& page) { return CheckChunk(table, number, page); });
   }
 
   Status Keys(const TableRecord& table) {
@@ -164,27 +162,28 @@ class Verifier {
       ++keys_seen;
     };
     report_.key_pages += table.key_pages + (table.info.rows > 0 ? buckets : 0);
-    EDO_RETURN_IF_ERROR(Pages(
-        table, PageKind::kKeys, table.key_pages,
-        [&](uint64_t number, const PageView& page) -> Status {
-          const uint64_t first = number * table.keys_per_page;
-          const uint64_t expected =
-              std::min<uint64_t>(table.keys_per_page, table.info.rows - first);
-          if (page.count != expected) {
-            return Status::Corruption("holds " + std::to_string(page.count) + " keys, expected " +
-                                      std::to_string(expected));
-          }
-          if (kind == KeyKind::kInt64) {
-            EDO_RETURN_IF_ERROR(storage::ReadIntKeys(page, &ints));
-            for (size_t i = 0; i < ints.size(); ++i) add_key(storage::HashKey(ints[i]), first + i);
-          } else {
-            EDO_RETURN_IF_ERROR(storage::ReadTextKeys(page, &texts));
-            for (size_t i = 0; i < texts.size(); ++i) {
-              add_key(storage::HashKey(texts[i]), first + i);
-            }
-          }
-          return Status::Ok();
-        }));
+    EDO_RETURN_IF_ERROR(Pages(table, PageKind::kKeys, table.key_pages,
+                              [&](uint64_t number, const PageView& page) -> Status {
+                                const uint64_t first = number * table.keys_per_page;
+                                const uint64_t expected = std::min<uint64_t>(
+                                    table.keys_per_page, table.info.rows - first);
+                                if (page.count != expected) {
+                                  return Status::Corruption("holds " + std::to_string(page.count) +
+                                                            " keys, expected " +
+                                                            std::to_string(expected));
+                                }
+                                if (kind == KeyKind::kInt64) {
+                                  EDO_RETURN_IF_ERROR(storage::ReadIntKeys(page, &ints));
+                                  for (size_t i = 0; i < ints.size(); ++i)
+                                    add_key(storage::HashKey(ints[i]), first + i);
+                                } else {
+                                  EDO_RETURN_IF_ERROR(storage::ReadTextKeys(page, &texts));
+                                  for (size_t i = 0; i < texts.size(); ++i) {
+                                    add_key(storage::HashKey(texts[i]), first + i);
+                                  }
+                                }
+                                return Status::Ok();
+                              }));
 
     uint64_t from_index = 0;
     uint64_t entries_seen = 0;

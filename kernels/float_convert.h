@@ -21,7 +21,8 @@ constexpr float F16ToF32(uint16_t half) {
   const uint32_t exponent = (half >> 10) & 0x1fu;
   const uint32_t mantissa = half & 0x3ffu;
   if (exponent == 0x1f) {  // inf, NaN (quiet)
-    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa ? (mantissa << 13) | 0x400000u : 0u));
+    return std::bit_cast<float>(sign | 0x7f800000u |
+                                (mantissa ? (mantissa << 13) | 0x400000u : 0u));
   }
   if (exponent != 0) {
     return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));

@@ -5,18 +5,30 @@ namespace edo {
 
 std::string_view StatusCodeName(StatusCode code) {
   switch (code) {
-    case StatusCode::kOk: return "ok";
-    case StatusCode::kInvalidArgument: return "invalid argument";
-    case StatusCode::kNotFound: return "not found";
-    case StatusCode::kAlreadyExists: return "already exists";
-    case StatusCode::kBadInput: return "bad input";
-    case StatusCode::kCorruption: return "corruption";
-    case StatusCode::kIoError: return "I/O error";
-    case StatusCode::kNoSpace: return "no space";
-    case StatusCode::kBusy: return "busy";
-    case StatusCode::kUnsupported: return "unsupported";
-    case StatusCode::kCancelled: return "cancelled";
-    case StatusCode::kDeadlineExceeded: return "deadline exceeded";
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kInvalidArgument:
+      return "invalid argument";
+    case StatusCode::kNotFound:
+      return "not found";
+    case StatusCode::kAlreadyExists:
+      return "already exists";
+    case StatusCode::kBadInput:
+      return "bad input";
+    case StatusCode::kCorruption:
+      return "corruption";
+    case StatusCode::kIoError:
+      return "I/O error";
+    case StatusCode::kNoSpace:
+      return "no space";
+    case StatusCode::kBusy:
+      return "busy";
+    case StatusCode::kUnsupported:
+      return "unsupported";
+    case StatusCode::kCancelled:
+      return "cancelled";
+    case StatusCode::kDeadlineExceeded:
+      return "deadline exceeded";
   }
   return "unknown";
 }

@@ -58,8 +58,9 @@ std::string Sealed(std::string record) {
 // Calls `field` for each field; it returns false for a tag or length it does not take.
 Status ForEachField(std::string_view bytes,
                     const std::function<bool(uint16_t tag, std::string_view value)>& field) {
-  if (bytes.size() < 8) return Status::Corruption("record of " + std::to_string(bytes.size()) +
-                                                  " bytes is shorter than its checksum");
+  if (bytes.size() < 8)
+    return Status::Corruption("record of " + std::to_string(bytes.size()) +
+                              " bytes is shorter than its checksum");
   const std::string_view body = bytes.substr(0, bytes.size() - 8);
   if (XXH3_64bits(body.data(), body.size()) != LoadLE<uint64_t>(bytes.data() + body.size())) {
     return Status::Corruption("record does not match its checksum");
@@ -116,39 +117,57 @@ bool TakeKeyKind(std::string_view value, KeyKind* kind) {
 
 bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
   switch (tag) {
-    case kGeneration: return TakeNumber(value, &r->info.generation);
-    case kKeyKind: return TakeKeyKind(value, &r->info.key_kind);
-    case kCodec: return TakeCodec(value, &r->info.codec);
-    case kDim: return TakeNumber32(value, &r->info.dim);
-    case kRows: return TakeNumber(value, &r->info.rows);
-    case kRowBytes: return TakeNumber(value, &r->info.row_bytes);
-    case kChunkRows: return TakeNumber32(value, &r->info.chunk_rows);
-    case kChunkBytes: return TakeNumber32(value, &r->chunk_bytes);
-    case kChunkCount: return TakeNumber(value, &r->info.chunk_count);
-    case kKeyPages: return TakeNumber(value, &r->key_pages);
-    case kKeysPerPage: return TakeNumber32(value, &r->keys_per_page);
-    case kIndexBuckets: return TakeNumber(value, &r->index_buckets);
-    case kChunkFiles: return TakeNumber(value, &r->chunk_files);
-    case kKeyFiles: return TakeNumber(value, &r->key_files);
-    case kChunkFileBytes: return TakeNumber(value, &r->info.chunk_file_bytes);
-    case kKeyFileBytes: return TakeNumber(value, &r->info.key_file_bytes);
-    case kCreated: return TakeNumber(value, &r->info.created_unix_s);
-    case kMetadata: return TakeMetadata(value, &r->info.metadata);
-    default: return false;
+    case kGeneration:
+      return TakeNumber(value, &r->info.generation);
+    case kKeyKind:
+      return TakeKeyKind(value, &r->info.key_kind);
+    case kCodec:
+      return TakeCodec(value, &r->info.codec);
+    case kDim:
+      return TakeNumber32(value, &r->info.dim);
+    case kRows:
+      return TakeNumber(value, &r->info.rows);
+    case kRowBytes:
+      return TakeNumber(value, &r->info.row_bytes);
+    case kChunkRows:
+      return TakeNumber32(value, &r->info.chunk_rows);
+    case kChunkBytes:
+      return TakeNumber32(value, &r->chunk_bytes);
+    case kChunkCount:
+      return TakeNumber(value, &r->info.chunk_count);
+    case kKeyPages:
+      return TakeNumber(value, &r->key_pages);
+    case kKeysPerPage:
+      return TakeNumber32(value, &r->keys_per_page);
+    case kIndexBuckets:
+      return TakeNumber(value, &r->index_buckets);
+    case kChunkFiles:
+      return TakeNumber(value, &r->chunk_files);
+    case kKeyFiles:
+      return TakeNumber(value, &r->key_files);
+    case kChunkFileBytes:
+      return TakeNumber(value, &r->info.chunk_file_bytes);
+    case kKeyFileBytes:
+      return TakeNumber(value, &r->info.key_file_bytes);
+    case kCreated:
+      return TakeNumber(value, &r->info.created_unix_s);
+    case kMetadata:
+      return TakeMetadata(value, &r->info.metadata);
+    default:
+      return false;
   }
 }
 
 // What the numbers of a record must satisfy before any of them sizes a buffer.
 Status CheckTableRecord(const TableRecord& r) {
   const TableInfo& t = r.info;
-  const bool sizes_fit =
-      t.dim >= 1 && t.dim <= kMaxDim && t.rows <= kMaxRows && t.generation >= 1 &&
-      t.generation <= kMaxGenerations && t.row_bytes == t.codec.RowBytes(t.dim) &&
-      t.chunk_rows >= 1 && t.chunk_count == (t.rows + t.chunk_rows - 1) / t.chunk_rows;
-  const bool keys_fit =
-      t.key_kind == KeyKind::kDense ||
-      (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
-       r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
+  const bool sizes_fit = t.dim >= 1 && t.dim <= kMaxDim && t.rows <= kMaxRows &&
+                         t.generation >= 1 && t.generation <= kMaxGenerations &&
+                         t.row_bytes == t.codec.RowBytes(t.dim) && t.chunk_rows >= 1 &&
+                         t.chunk_count == (t.rows + t.chunk_rows - 1) / t.chunk_rows;
+  const bool keys_fit = t.key_kind == KeyKind::kDense ||
+                        (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
+                         r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
   if (sizes_fit && keys_fit) return Status::Ok();
   return Status::Corruption("record's numbers contradict each other (rows " +
                             std::to_string(t.rows) + ", dim " + std::to_string(t.dim) +
@@ -168,9 +187,12 @@ Result<StoreRecord> DecodeStoreRecord(std::string_view bytes) {
   StoreRecord record;
   const Status s = ForEachField(bytes, [&](uint16_t tag, std::string_view value) {
     switch (tag) {
-      case kCommits: return TakeNumber(value, &record.commits);
-      case kNextGeneration: return TakeNumber(value, &record.next_generation);
-      default: return false;
+      case kCommits:
+        return TakeNumber(value, &record.commits);
+      case kNextGeneration:
+        return TakeNumber(value, &record.next_generation);
+      default:
+        return false;
     }
   });
   if (!s.ok()) return s.WithContext("catalog record of the store");

@@ -15,18 +15,18 @@ inline constexpr char kStoreRecordName[] = "store";
 inline constexpr char kTableRecordPrefix[] = "table/";  // + table name
 
 struct StoreRecord {
-  uint64_t commits = 0;          // see store_file.h
+  uint64_t commits = 0;  // see store_file.h
   uint64_t next_generation = 1;
 };
 
 // Everything that is known of a table. TableInfo is what callers see of it.
 struct TableRecord {
   TableInfo info;
-  uint32_t chunk_bytes = 0;      // of a full chunk on disk
+  uint32_t chunk_bytes = 0;  // of a full chunk on disk
   uint64_t key_pages = 0;
   uint32_t keys_per_page = 0;
   uint64_t index_buckets = 0;
-  uint64_t chunk_files = 0;      // SST files; an open counts them
+  uint64_t chunk_files = 0;  // SST files; an open counts them
   uint64_t key_files = 0;
 };
 

@@ -22,9 +22,9 @@ std::vector<uint32_t> SortedPlaces(std::span<const Value> values) {
 
 // Groups of places that need the same page.
 struct PageGroups {
-  std::vector<uint32_t> order;     // places, grouped by page
-  std::vector<uint64_t> pages;     // distinct page numbers, ascending
-  std::vector<uint32_t> begin;     // (pages + 1) first place of each group in `order`
+  std::vector<uint32_t> order;  // places, grouped by page
+  std::vector<uint64_t> pages;  // distinct page numbers, ascending
+  std::vector<uint32_t> begin;  // (pages + 1) first place of each group in `order`
 };
 
 PageGroups GroupByPage(std::span<const uint64_t> page_of) {
@@ -147,9 +147,9 @@ void KeyDirectory::CompareText(std::span<const std::string_view> keys,
         for (uint32_t i = groups.begin[g]; i < groups.begin[g + 1]; ++i) {
           result->unread[candidates[groups.order[i]].key] = 1;
         }
-        result->failures.push_back({s.WithContext("table '" + table_ + "': key page " +
-                                                  std::to_string(groups.pages[g])),
-                                    0, 0});
+        result->failures.push_back(
+            {s.WithContext("table '" + table_ + "': key page " + std::to_string(groups.pages[g])),
+             0, 0});
       });
   // A key whose other candidate matched is found, whatever an unreadable page might have held.
   for (size_t i = 0; i < keys.size(); ++i) {

@@ -161,8 +161,8 @@ Status KeyDirectoryBuilder::NoteGroup(std::span<const IndexEntry> group,
     if (kind_ == KeyKind::kText) {
       EDO_ASSIGN_OR_RETURN(key, ReadBackKey(entry.row));
     }
-    const auto same = std::find_if(known.begin(), known.end(),
-                                   [&](const Known& k) { return k.key == key; });
+    const auto same =
+        std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.key == key; });
     if (same == known.end()) {
       known.push_back({std::move(key), entry.row});
     } else {

@@ -72,9 +72,9 @@ class KeyDirectoryBuilder {
   std::vector<int64_t> pending_ints_;
   std::string page_;
 
-  std::vector<IndexEntry> entries_;                 // not yet spilled
-  std::vector<std::FILE*> partitions_;              // empty until the first spill
-  uint64_t bucket_ = 0;                             // being collected
+  std::vector<IndexEntry> entries_;     // not yet spilled
+  std::vector<std::FILE*> partitions_;  // empty until the first spill
+  uint64_t bucket_ = 0;                 // being collected
   std::vector<IndexEntry> bucket_entries_;
 
   // The page ReadBackKey read last: equal keys are often neighbours.

@@ -14,9 +14,9 @@ size_t EntryHashBytes(KeyKind kind) { return kind == KeyKind::kInt64 ? 8 : 2; }
 
 Status CheckSize(std::string_view what, const PageView& page, uint64_t expected) {
   if (page.payload.size() == expected) return Status::Ok();
-  return Status::Corruption(std::string(what) + " of " + std::to_string(page.count) + " entries: " +
-                            std::to_string(page.payload.size()) + " bytes, expected " +
-                            std::to_string(expected));
+  return Status::Corruption(std::string(what) + " of " + std::to_string(page.count) +
+                            " entries: " + std::to_string(page.payload.size()) +
+                            " bytes, expected " + std::to_string(expected));
 }
 
 void AppendVarint(uint32_t value, std::string* out) {

@@ -5,18 +5,24 @@ namespace edo {
 
 std::string_view KeyKindName(KeyKind kind) {
   switch (kind) {
-    case KeyKind::kDense: return "dense";
-    case KeyKind::kInt64: return "int64";
-    case KeyKind::kText: return "text";
+    case KeyKind::kDense:
+      return "dense";
+    case KeyKind::kInt64:
+      return "int64";
+    case KeyKind::kText:
+      return "text";
   }
   return "unknown";
 }
 
 std::string_view FloatTypeName(FloatType type) {
   switch (type) {
-    case FloatType::kF32: return "f32";
-    case FloatType::kF16: return "f16";
-    case FloatType::kBF16: return "bf16";
+    case FloatType::kF32:
+      return "f32";
+    case FloatType::kF16:
+      return "f16";
+    case FloatType::kBF16:
+      return "bf16";
   }
   return "unknown";
 }

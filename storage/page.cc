@@ -17,9 +17,12 @@ uint32_t Checksum(std::string_view page) {
 
 std::string_view PageKindName(PageKind kind) {
   switch (kind) {
-    case PageKind::kChunk: return "chunk";
-    case PageKind::kKeys: return "key page";
-    case PageKind::kIndex: return "key index";
+    case PageKind::kChunk:
+      return "chunk";
+    case PageKind::kKeys:
+      return "key page";
+    case PageKind::kIndex:
+      return "key index";
   }
   return "page";
 }

@@ -27,9 +27,9 @@ Result<std::unique_ptr<RocksdbBulkWriter>> RocksdbBulkWriter::Make(
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
-    return Status(error == std::errc::no_space_on_device ? StatusCode::kNoSpace
-                                                         : StatusCode::kIoError,
-                  "cannot make directory " + directory + ": " + error.message());
+    return Status(
+        error == std::errc::no_space_on_device ? StatusCode::kNoSpace : StatusCode::kIoError,
+        "cannot make directory " + directory + ": " + error.message());
   }
   return std::unique_ptr<RocksdbBulkWriter>(
       new RocksdbBulkWriter(std::move(directory), generation, std::move(files),
@@ -50,8 +50,9 @@ Status RocksdbBulkWriter::OpenFile(Family* family, PageKind kind) {
   info.path = directory_ + "/" + std::to_string(next_file_++) + ".sst";
   info.kind = kind;
   // The file's pages stay in the page cache: a table just imported is read next.
-  family->writer = std::make_unique<rocksdb::SstFileWriter>(
-      rocksdb::EnvOptions(family->options), family->options, nullptr, /*invalidate_page_cache=*/false);
+  family->writer = std::make_unique<rocksdb::SstFileWriter>(rocksdb::EnvOptions(family->options),
+                                                            family->options, nullptr,
+                                                            /*invalidate_page_cache=*/false);
   family->writer_kind = kind;
   family->files.push_back(std::move(info));
   return FromRocksdb(family->writer->Open(family->files.back().path),

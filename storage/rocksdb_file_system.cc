@@ -158,8 +158,7 @@ class RingFile : public rocksdb::FSRandomAccessFile {
   // Reads [offset + have, offset + n) behind what is there already.
   IOStatus ReadFrom(uint64_t offset, size_t n, size_t have, Slice* result, char* scratch) const {
     while (have < n) {
-      const ssize_t got =
-          ::pread(fd_, scratch + have, n - have, static_cast<off_t>(offset + have));
+      const ssize_t got = ::pread(fd_, scratch + have, n - have, static_cast<off_t>(offset + have));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) {
         *result = Slice();

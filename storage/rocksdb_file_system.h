@@ -44,8 +44,8 @@ class RingFileSystem : public rocksdb::FileSystemWrapper {
                                         std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                         rocksdb::IODebugContext* debug) override;
 
-  // Files of bulk loads are hashed while they are written: the checksum that RocksDB computes itself
-  // leaves out the padding of aligned blocks.
+  // Files of bulk loads are hashed while they are written: the checksum that RocksDB computes
+  // itself leaves out the padding of aligned blocks.
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* debug) override;

@@ -73,10 +73,9 @@ Status OpenError(const std::string& directory, const rocksdb::Status& s) {
   }
   if (text.find("While lock file") != std::string::npos) {
     const pid_t holder = LockHolder(lock_file);
-    return Status::Busy(
-        "store '" + directory + "' is open for writing in another process" +
-        (holder > 0 ? " (process " + std::to_string(holder) + ")" : std::string()) +
-        "; it holds the lock file " + lock_file + ". Reading beside it works.");
+    return Status::Busy("store '" + directory + "' is open for writing in another process" +
+                        (holder > 0 ? " (process " + std::to_string(holder) + ")" : std::string()) +
+                        "; it holds the lock file " + lock_file + ". Reading beside it works.");
   }
   Status status = FromRocksdb(s, "store '" + directory + "' cannot be opened");
   // Some messages of the database name no file; these are the ones an open reads.
@@ -148,8 +147,7 @@ void RemoveEmptyLogs(const std::string& directory) {
 class RocksdbRowStore : public RowStore {
  public:
   RocksdbRowStore(std::string directory, std::shared_ptr<RingFileSystem> file_system,
-                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning,
-                  uint32_t read_threads)
+                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning, uint32_t read_threads)
       : directory_(std::move(directory)),
         file_system_(std::move(file_system)),
         env_(std::move(env)),
@@ -407,8 +405,8 @@ Result<std::unique_ptr<BulkWriter>> RocksdbRowStore::NewBulkWriter(uint64_t gene
   rocksdb::DBOptions database = DatabaseOptions(tuning_);
   database.file_checksum_gen_factory = nullptr;  // RingFileSystem hashes these files
   auto writer = RocksdbBulkWriter::Make(
-      directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation, file_system_,
-      rocksdb::Options(database, ChunksFamilyOptions()),
+      directory_ + "/" + kBulkDirectoryPrefix + std::to_string(generation), generation,
+      file_system_, rocksdb::Options(database, ChunksFamilyOptions()),
       rocksdb::Options(database, KeysFamilyOptions(0)));
   if (!writer.ok()) return writer.status();
   return std::unique_ptr<BulkWriter>(std::move(*writer));
@@ -422,7 +420,7 @@ Status RocksdbRowStore::Ingest(BulkWriter* writer) {
     rocksdb::IngestExternalFileArg argument;
     argument.column_family = family(kind);
     argument.options.move_files = true;
-    argument.options.write_global_seqno = false;   // the file's checksum stays true
+    argument.options.write_global_seqno = false;    // the file's checksum stays true
     argument.options.verify_file_checksum = false;  // it was computed while writing
     for (const auto& info : infos) {
       argument.external_files.push_back(info.path);
@@ -495,8 +493,7 @@ bool RocksdbRowStore::RemovedByAWriter(const StoreFile& file) const {
 Status RocksdbRowStore::VerifyFile(const StoreFile& file,
                                    const std::function<bool(uint64_t)>& progress) const {
   std::unique_ptr<rocksdb::SequentialFile> in;
-  const rocksdb::Status opened =
-      env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions());
+  const rocksdb::Status opened = env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions());
   if (!opened.ok()) {
     if (tuning_.read_only && RemovedByAWriter(file)) return Status::Ok();
     return FromRocksdb(opened, file.path);
@@ -519,8 +516,9 @@ Status RocksdbRowStore::VerifyFile(const StoreFile& file,
                               std::to_string(file.bytes));
   }
   if (!file.checksum.empty() && checksum->GetChecksum() != file.checksum) {
-    return Status::Corruption(file.path + ": the checksum of the whole file does not match the one "
-                                          "recorded when it was written");
+    return Status::Corruption(file.path +
+                              ": the checksum of the whole file does not match the one "
+                              "recorded when it was written");
   }
   return Status::Ok();
 }
@@ -570,8 +568,7 @@ Result<std::unique_ptr<RowStore>> OpenRocksdbRowStore(const std::string& directo
       const auto before = LastChange(directory);
       auto store = OpenOnce(directory, options, /*read_only=*/true, /*hold_files=*/true);
       if (store.ok() || attempt == 5) return store;
-      const bool in_motion =
-          LastChange(directory) != before || LockHolder(directory + "/LOCK") > 0;
+      const bool in_motion = LastChange(directory) != before || LockHolder(directory + "/LOCK") > 0;
       if (!in_motion) return store;
       std::this_thread::sleep_for(std::chrono::milliseconds(20 * attempt));
     }

@@ -20,7 +20,7 @@ class FileSystem;
 namespace edo::storage {
 
 struct RocksdbRowStoreOptions {
-  bool create = false;     // the directory holds no database yet
+  bool create = false;  // the directory holds no database yet
   bool read_only = false;
   bool direct_reads = false;
   bool io_uring = true;

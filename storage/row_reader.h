@@ -24,8 +24,8 @@ struct SourceInfo {
   std::string dtype;        // "text", "f32", "f16", "bf16", "f64", "i8", "u8", "f8_e4m3", ...
   KeyKind key_kind = KeyKind::kDense;
   uint32_t dim = 0;
-  std::optional<uint64_t> rows;   // what the file declares; never trusted for allocation
-  uint64_t estimated_rows = 0;    // rows, or a guess from the file's size; 0 = unknown
+  std::optional<uint64_t> rows;       // what the file declares; never trusted for allocation
+  uint64_t estimated_rows = 0;        // rows, or a guess from the file's size; 0 = unknown
   std::string position_unit = "row";  // unit of RowBatch::positions: "line" or "row"
   std::optional<CodecSpec> codec;     // set when the source brings codes (edo archives)
   Metadata metadata;

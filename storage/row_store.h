@@ -54,13 +54,13 @@ struct StoreFile {
   std::string path;
   uint64_t bytes = 0;
   PageKind kind = PageKind::kChunk;
-  bool has_pages = false;    // false: the catalog's own files
-  uint64_t generation = 0;   // meaningful with has_pages
-  std::string checksum;      // of the whole file; empty = none recorded
+  bool has_pages = false;   // false: the catalog's own files
+  uint64_t generation = 0;  // meaningful with has_pages
+  std::string checksum;     // of the whole file; empty = none recorded
 };
 
-// Called once a page: i is the place in `numbers`; `page` is valid during the call only. One call at
-// a time, but not always from the caller's thread.
+// Called once a page: i is the place in `numbers`; `page` is valid during the call only. One call
+// at a time, but not always from the caller's thread.
 using PageFunction = std::function<void(size_t i, const Status& status, const PageView& page)>;
 
 // Pages of one kind in order. One thread at a time.
@@ -81,7 +81,8 @@ class RowStore {
   // when there is no such page, kDeadlineExceeded when the deadline passed before it was read.
   virtual void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                          const Deadline& deadline, const PageFunction& fn) const = 0;
-  // Walks pages [first, last) in order by large sequential reads. The store must outlive the cursor.
+  // Walks pages [first, last) in order by large sequential reads. The store must outlive the
+  // cursor.
   virtual std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
                                                 uint64_t last) const = 0;
 

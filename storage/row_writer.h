@@ -17,16 +17,16 @@
 namespace edo::storage {
 
 struct TargetInfo {
-  std::string path;          // "-" = standard output
-  std::string format;        // a name of ExportFormats(); empty = by extension of path
+  std::string path;    // "-" = standard output
+  std::string format;  // a name of ExportFormats(); empty = by extension of path
   FloatType dtype = FloatType::kF32;
   bool force = false;
   KeyKind key_kind = KeyKind::kDense;
-  CodecSpec codec;           // of the table; the archive stores codes
+  CodecSpec codec;  // of the table; the archive stores codes
   uint64_t row_bytes = 0;
   uint32_t dim = 0;
-  uint64_t rows = 0;         // exact number of rows that will be appended
-  std::string table;         // name, for messages and archives
+  uint64_t rows = 0;  // exact number of rows that will be appended
+  std::string table;  // name, for messages and archives
   Metadata metadata;
 };
 

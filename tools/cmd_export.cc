@@ -54,8 +54,9 @@ class ExportVerb final : public Verb {
     if (!report.ok()) return console->Fail(Explained(report.status()));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     console->Note(CountOf(report->rows, "row") + ", " + HumanBytes(report->bytes) + " as " +
-                  report->format + " to " + (options_.path == "-" ? "standard output" : JoinWords(report->files, ", ")) + " in " +
-                  HumanSeconds(seconds.count()));
+                  report->format + " to " +
+                  (options_.path == "-" ? "standard output" : JoinWords(report->files, ", ")) +
+                  " in " + HumanSeconds(seconds.count()));
     if (json) ReportJson(console, *report, seconds.count());
     return kExitOk;
   }

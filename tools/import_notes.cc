@@ -39,8 +39,8 @@ Result<std::unique_ptr<ImportNotes>> ImportNotes::Open(const std::string& path, 
   if (kind == std::filesystem::file_type::regular && !force) {
     return Status::AlreadyExists("--bad-rows: '" + path + "' exists; --force overwrites it");
   }
-  const bool by_rename = kind == std::filesystem::file_type::regular ||
-                         kind == std::filesystem::file_type::not_found;
+  const bool by_rename =
+      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
   if (by_rename) notes->temporary_ = path + ".tmp." + std::to_string(::getpid());
   notes->file_.reset(std::fopen((by_rename ? notes->temporary_ : path).c_str(), "we"));
   if (notes->file_ != nullptr) return notes;

@@ -68,13 +68,13 @@ class Random {  // xorshift64*
 };
 
 struct Settings {
-  std::string directory;      // where stores and files are made; removed afterwards
+  std::string directory;  // where stores and files are made; removed afterwards
   uint64_t rows = 1'000'000;
-  uint32_t dim = 126;         // INT8: 128 bytes a row
+  uint32_t dim = 126;  // INT8: 128 bytes a row
   int rounds = 9;
   size_t batch = 4096;
-  double seconds = 0.5;       // of each variant in each round
-  std::string file;           // workload `quality`: the table
+  double seconds = 0.5;  // of each variant in each round
+  std::string file;      // workload `quality`: the table
   bool keep = false;
 };
 

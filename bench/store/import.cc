@@ -102,21 +102,21 @@ void BenchImport(const Settings& settings) {
     batch.push_back(RocksdbWriteBatchMBs(settings.directory + "/batch", settings.rows,
                                          static_cast<uint32_t>(row_bytes)));
   }
-  Print("import: MB of codes a second, durable at the end (limit: a plain file, written and synced)",
-        {{"plain file, write + fsync", Median(plain), "MB/s", ""},
-         {"EDO, bulk load of codes", Median(codes), "MB/s",
-          "x" + std::to_string(Median(codes) / Median(batch)) + " of WriteBatch"},
-         {"EDO, bulk load of fp32 rows, encoded INT8", Median(ours), "MB/s",
-          "x" + std::to_string(Median(ours) / Median(batch)) + " of WriteBatch"},
-         {"RocksDB, WriteBatch of rows, log, compacted", Median(batch), "MB/s", ""}});
+  Print(
+      "import: MB of codes a second, durable at the end (limit: a plain file, written and synced)",
+      {{"plain file, write + fsync", Median(plain), "MB/s", ""},
+       {"EDO, bulk load of codes", Median(codes), "MB/s",
+        "x" + std::to_string(Median(codes) / Median(batch)) + " of WriteBatch"},
+       {"EDO, bulk load of fp32 rows, encoded INT8", Median(ours), "MB/s",
+        "x" + std::to_string(Median(ours) / Median(batch)) + " of WriteBatch"},
+       {"RocksDB, WriteBatch of rows, log, compacted", Median(batch), "MB/s", ""}});
   const std::string directory = MakeStore(settings);
   const auto store = Take(Store::Open(directory, {.read_only = true}));
   const TableInfo info = store->Tables()[0];
-  std::printf("  file size / codes: %.4f (%llu rows of %llu bytes, dense keys)\n",
-              static_cast<double>(info.chunk_file_bytes) /
-                  static_cast<double>(info.rows * info.row_bytes),
-              static_cast<unsigned long long>(info.rows),
-              static_cast<unsigned long long>(info.row_bytes));
+  std::printf(
+      "  file size / codes: %.4f (%llu rows of %llu bytes, dense keys)\n",
+      static_cast<double>(info.chunk_file_bytes) / static_cast<double>(info.rows * info.row_bytes),
+      static_cast<unsigned long long>(info.rows), static_cast<unsigned long long>(info.row_bytes));
 }
 
 }  // namespace edo::bench

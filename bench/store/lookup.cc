@@ -124,9 +124,8 @@ void BenchLookupCold(const Settings& settings) {
   variants.emplace_back("EDO, as it comes (4 reading threads)",
                         std::make_unique<OurTable>(directory, true, true, 0));
   variants.emplace_back("EDO without io_uring", std::make_unique<OurTable>(directory, true, false));
-  variants.emplace_back(
-      "RocksDB as shipped, MultiGet, same files",
-      MakeStockRocksdb(directory, info.generation, info.chunk_rows, true));
+  variants.emplace_back("RocksDB as shipped, MultiGet, same files",
+                        MakeStockRocksdb(directory, info.generation, info.chunk_rows, true));
   if (auto lmdb = MakeLmdb(settings.directory + "/lmdb", settings.rows,
                            static_cast<uint32_t>(info.row_bytes), true)) {
     variants.emplace_back("LMDB, one row a key, NORDAHEAD", std::move(lmdb));
@@ -144,9 +143,9 @@ void BenchLookupWarm(const Settings& settings) {
                         std::make_unique<OurTable>(directory, false, true));
   variants.emplace_back("EDO, page cache, pread",
                         std::make_unique<OurTable>(directory, false, false));
-  variants.emplace_back("RocksDB, fp32 row a key, Get",
-                        MakeRocksdbRows(settings.directory + "/rows", settings.rows, settings.dim,
-                                        false));
+  variants.emplace_back(
+      "RocksDB, fp32 row a key, Get",
+      MakeRocksdbRows(settings.directory + "/rows", settings.rows, settings.dim, false));
   if (auto lmdb = MakeLmdb(settings.directory + "/lmdb", settings.rows, settings.dim + 2, false)) {
     variants.emplace_back("LMDB, INT8 row a key", std::move(lmdb));
   }

@@ -32,10 +32,14 @@ bool TakeFlag(std::string_view argument, std::string_view name, std::string* val
 
 int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, void (*)(const Settings&)>> workloads{
-      {"import", edo::bench::BenchImport},         {"lookupcold", edo::bench::BenchLookupCold},
-      {"lookupwarm", edo::bench::BenchLookupWarm}, {"export", edo::bench::BenchExport},
-      {"open", edo::bench::BenchOpen},             {"keys", edo::bench::BenchKeys},
-      {"tables", edo::bench::BenchTables},         {"quality", edo::bench::BenchQuality}};
+      {"import", edo::bench::BenchImport},
+      {"lookupcold", edo::bench::BenchLookupCold},
+      {"lookupwarm", edo::bench::BenchLookupWarm},
+      {"export", edo::bench::BenchExport},
+      {"open", edo::bench::BenchOpen},
+      {"keys", edo::bench::BenchKeys},
+      {"tables", edo::bench::BenchTables},
+      {"quality", edo::bench::BenchQuality}};
   Settings settings;
   std::string wanted = "import,lookupcold,lookupwarm,export,open,keys,tables";
   for (int i = 1; i < argc; ++i) {
@@ -58,15 +62,15 @@ int main(int argc, char** argv) {
     } else if (argument == "--keep") {
       settings.keep = true;
     } else {
-      std::fprintf(stderr, "store_bench: unknown argument '%s'; see the top of bench/store/main.cc\n",
+      std::fprintf(stderr,
+                   "store_bench: unknown argument '%s'; see the top of bench/store/main.cc\n",
                    argv[i]);
       return 2;
     }
   }
   const bool own_directory = settings.directory.empty();
   if (own_directory) {
-    settings.directory =
-        (std::filesystem::temp_directory_path() / "edo_store_bench").string();
+    settings.directory = (std::filesystem::temp_directory_path() / "edo_store_bench").string();
   }
   std::filesystem::create_directories(settings.directory);
   std::printf("rows %llu, dim %u (INT8, %u bytes a row), batches of %zu, medians of %d rounds\n",

@@ -142,7 +142,8 @@ class StockRocksdb : public RowPeer {
     for (size_t begin = 0; begin < chunks_.size(); begin += kKeys) {
       const size_t n = std::min(kKeys, chunks_.size() - begin);
       for (size_t i = 0; i < n; ++i) {
-        keys[i] = storage::EncodePageKey(storage::PageKind::kChunk, generation_, chunks_[begin + i]);
+        keys[i] =
+            storage::EncodePageKey(storage::PageKind::kChunk, generation_, chunks_[begin + i]);
         slices[i] = rocksdb::Slice(keys[i].data(), 8);
       }
       db_->MultiGet(rocksdb::ReadOptions(), handles_[1], n, slices.data(), values.data(),
@@ -191,8 +192,8 @@ class RocksdbRows : public RowPeer {
   void ReadBatch(std::span<const uint64_t> rows) override {
     for (const uint64_t row : rows) {
       rocksdb::PinnableSlice value;
-      CheckRocks(db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), BigEndian(row),
-                          &value));
+      CheckRocks(
+          db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), BigEndian(row), &value));
     }
   }
 
@@ -254,8 +255,8 @@ class Lmdb : public RowPeer {
   void Open(unsigned flags) {
     CheckLmdb(mdb_env_create(&env_));
     CheckLmdb(mdb_env_set_mapsize(env_, size_t{64} << 30));
-    CheckLmdb(mdb_env_open(env_, path_.substr(0, path_.rfind('/')).c_str(), MDB_NORDAHEAD | flags,
-                           0644));
+    CheckLmdb(
+        mdb_env_open(env_, path_.substr(0, path_.rfind('/')).c_str(), MDB_NORDAHEAD | flags, 0644));
   }
   void OpenTable() {
     MDB_txn* txn = nullptr;

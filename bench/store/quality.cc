@@ -1,6 +1,6 @@
 // Workload `quality`: what a codec does to a real table. Imports --file, then compares every row of
-// INT8, F16 and BF16 tables with the F32 one, at scale 1, 1e-6 and 1e6: relative squared error, mean
-// and first-percentile cosine, and how many of the ten nearest rows (by cosine) stay the same.
+// INT8, F16 and BF16 tables with the F32 one, at scale 1, 1e-6 and 1e6: relative squared error,
+// mean and first-percentile cosine, and how many of the ten nearest rows (by cosine) stay the same.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -111,11 +111,12 @@ void Compare(const std::string& name, const Matrix& exact, const Matrix& coded) 
     cosines += all.back();
   }
   std::sort(all.begin(), all.end());
-  std::printf("  %-16s rel. squared error %.3e   cosine mean %.6f, 1st percentile %.6f   "
-              "top-10 overlap %.4f\n",
-              name.c_str(), energy > 0 ? error / energy : 0,
-              cosines / static_cast<double>(std::max<size_t>(1, all.size())),
-              all.empty() ? 1 : all[all.size() / 100], Overlap(exact, coded));
+  std::printf(
+      "  %-16s rel. squared error %.3e   cosine mean %.6f, 1st percentile %.6f   "
+      "top-10 overlap %.4f\n",
+      name.c_str(), energy > 0 ? error / energy : 0,
+      cosines / static_cast<double>(std::max<size_t>(1, all.size())),
+      all.empty() ? 1 : all[all.size() / 100], Overlap(exact, coded));
   std::fflush(stdout);
 }
 

@@ -63,8 +63,7 @@ void BenchExport(const Settings& settings) {
   const std::string directory = MakeStore(settings);
   const auto store = Take(Store::Open(directory, {.read_only = true}));
   const auto table = Take(store->OpenOnlyTable());
-  const double code_mb =
-      static_cast<double>(table->info().rows * table->info().row_bytes) / 1e6;
+  const double code_mb = static_cast<double>(table->info().rows * table->info().row_bytes) / 1e6;
   std::vector<double> copy, files, scan, npy;
   for (int round = 0; round < std::max(1, settings.rounds / 3); ++round) {
     copy.push_back(MemoryCopyMBs());
@@ -155,17 +154,17 @@ void BenchKeys(const Settings& settings) {
       const std::vector<std::string_view> views(keys.begin(), keys.end());
       const double start = Now();
       Take(table->FindRows(std::span<const std::string_view>(views)));
-      (present ? hit : miss)
-          .push_back((Now() - start) / static_cast<double>(settings.batch) * 1e6);
+      (present ? hit : miss).push_back((Now() - start) / static_cast<double>(settings.batch) * 1e6);
     }
   }
   std::printf("\nkeys: text key directory, both ways, %llu tokens of %.1f bytes on average\n",
               static_cast<unsigned long long>(settings.rows),
               static_cast<double>(key_bytes) / static_cast<double>(settings.rows));
-  std::printf("  %.2f bytes a token on disk; built in %.2f us CPU a row (all work of the row);\n"
-              "  %.2f us a hit, %.2f us a miss (batches of %zu)\n",
-              static_cast<double>(info.key_file_bytes) / static_cast<double>(settings.rows), build,
-              Median(hit), Median(miss), settings.batch);
+  std::printf(
+      "  %.2f bytes a token on disk; built in %.2f us CPU a row (all work of the row);\n"
+      "  %.2f us a hit, %.2f us a miss (batches of %zu)\n",
+      static_cast<double>(info.key_file_bytes) / static_cast<double>(settings.rows), build,
+      Median(hit), Median(miss), settings.batch);
 }
 
 void BenchTables(const Settings& settings) {

@@ -18,7 +18,7 @@ namespace edo {
 enum class KeyKind : uint8_t {  // ON DISK: never renumber
   kDense = 0,                   // the key is the row number, 0 .. rows-1
   kInt64 = 1,                   // any signed 64-bit value, none reserved
-  kText = 2,                    // any bytes up to kMaxKeyBytes, kept exactly; the empty key is a key
+  kText = 2,  // any bytes up to kMaxKeyBytes, kept exactly; the empty key is a key
 };
 std::string_view KeyKindName(KeyKind kind);  // "dense", "int64", "text"
 
@@ -28,10 +28,10 @@ std::string_view FloatTypeName(FloatType type);  // "f32", "f16", "bf16"
 constexpr uint32_t FloatTypeBytes(FloatType type) { return type == FloatType::kF32 ? 4 : 2; }
 
 // Limits of the format (docs/format.md, "Limits").
-inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;      // rows of one table
-inline constexpr uint32_t kMaxDim = 65536;                   // values of one row
-inline constexpr uint32_t kMaxKeyBytes = 65535;              // bytes of one text key
-inline constexpr uint32_t kMaxTableNameBytes = 255;          // bytes of a table name
+inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;               // rows of one table
+inline constexpr uint32_t kMaxDim = 65536;                            // values of one row
+inline constexpr uint32_t kMaxKeyBytes = 65535;                       // bytes of one text key
+inline constexpr uint32_t kMaxTableNameBytes = 255;                   // bytes of a table name
 inline constexpr uint64_t kMaxGenerations = (uint64_t{1} << 24) - 1;  // imports over a store's life
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError };
@@ -40,9 +40,9 @@ using LogFunction = std::function<void(LogLevel level, std::string_view message)
 
 struct StoreOptions {
   // Behaviour.
-  bool read_only = false;    // takes no lock, writes nothing, cleans nothing up; sees the store as
-                             // of the moment it was opened, also beside a live writer
-  LogFunction log{};         // warnings of the store and of the database below; empty = none
+  bool read_only = false;  // takes no lock, writes nothing, cleans nothing up; sees the store as
+                           // of the moment it was opened, also beside a live writer
+  LogFunction log{};       // warnings of the store and of the database below; empty = none
 
   // Performance.
   bool direct_reads = false;  // O_DIRECT for chunks: leaves the page cache to others. Off is faster

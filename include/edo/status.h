@@ -43,7 +43,9 @@ class [[nodiscard]] Status {
                    : std::make_shared<const State>(State{code, std::move(message)})) {}
 
   static Status Ok() { return Status(); }
-  static Status InvalidArgument(std::string m) { return {StatusCode::kInvalidArgument, std::move(m)}; }
+  static Status InvalidArgument(std::string m) {
+    return {StatusCode::kInvalidArgument, std::move(m)};
+  }
   static Status NotFound(std::string m) { return {StatusCode::kNotFound, std::move(m)}; }
   static Status AlreadyExists(std::string m) { return {StatusCode::kAlreadyExists, std::move(m)}; }
   static Status BadInput(std::string m) { return {StatusCode::kBadInput, std::move(m)}; }
@@ -77,15 +79,15 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
-  Result(Status status) : v_(std::move(status)) {     // NOLINT(google-explicit-constructor)
+  Result(T value) : v_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
+  Result(Status status) : v_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     assert(!std::get<Status>(v_).ok() && "a Result without a value needs an error");
   }
   // Also from anything T converts from (unique_ptr<Derived> to Result<unique_ptr<Base>>).
   template <typename U>
-    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, T> &&
-             !std::is_same_v<std::decay_t<U>, Status>)
-  Result(U&& value) : v_(T(std::forward<U>(value))) {}  // NOLINT(google-explicit-constructor)
+  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, T> &&
+           !std::is_same_v<std::decay_t<U>, Status>) Result(U&& value)
+      : v_(T(std::forward<U>(value))) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return std::holds_alternative<T>(v_); }
   Status status() const { return ok() ? Status() : std::get<Status>(v_); }
@@ -104,16 +106,16 @@ class [[nodiscard]] Result {
 }  // namespace edo
 
 // Returns from the calling function when `expr` (a Status) is not OK.
-#define EDO_RETURN_IF_ERROR(expr)                  \
-  do {                                             \
+#define EDO_RETURN_IF_ERROR(expr)                                                  \
+  do {                                                                             \
     if (::edo::Status edo_status_ = (expr); !edo_status_.ok()) return edo_status_; \
   } while (0)
 
 #define EDO_CONCAT_INNER_(a, b) a##b
 #define EDO_CONCAT_(a, b) EDO_CONCAT_INNER_(a, b)
 // EDO_ASSIGN_OR_RETURN(auto x, F()): binds the value of a Result or returns its Status.
-#define EDO_ASSIGN_OR_RETURN(lhs, expr)                               \
-  auto EDO_CONCAT_(edo_result_, __LINE__) = (expr);                   \
-  if (!EDO_CONCAT_(edo_result_, __LINE__).ok())                       \
-    return EDO_CONCAT_(edo_result_, __LINE__).status();               \
+#define EDO_ASSIGN_OR_RETURN(lhs, expr)                 \
+  auto EDO_CONCAT_(edo_result_, __LINE__) = (expr);     \
+  if (!EDO_CONCAT_(edo_result_, __LINE__).ok())         \
+    return EDO_CONCAT_(edo_result_, __LINE__).status(); \
   lhs = std::move(EDO_CONCAT_(edo_result_, __LINE__)).value()

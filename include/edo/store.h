@@ -49,9 +49,9 @@ struct TableOptions {
 
 // A key or row that an import changed or dropped.
 struct DroppedRow {
-  uint64_t position = 0;        // of the row that was dropped
-  uint64_t kept_position = 0;   // of the row that stayed
-  std::string key;              // text keys: bytes; int64 keys: decimal
+  uint64_t position = 0;       // of the row that was dropped
+  uint64_t kept_position = 0;  // of the row that stayed
+  std::string key;             // text keys: bytes; int64 keys: decimal
 };
 
 // Fills a new generation of a table. Nothing is visible before Commit, and a writer that is
@@ -88,12 +88,12 @@ struct VerifyOptions {
 };
 
 struct Damage {
-  std::string file;      // path of the damaged file, when known
-  std::string table;     // empty when it belongs to no table or to all
-  std::string part;      // "chunk", "key page", "key index", "file", "catalog"
-  uint64_t number = 0;   // of the chunk or page
+  std::string file;                       // path of the damaged file, when known
+  std::string table;                      // empty when it belongs to no table or to all
+  std::string part;                       // "chunk", "key page", "key index", "file", "catalog"
+  uint64_t number = 0;                    // of the chunk or page
   uint64_t first_row = 0, row_count = 0;  // rows that can no longer be read (chunks)
-  std::string what;      // one sentence: found, expected
+  std::string what;                       // one sentence: found, expected
 };
 
 struct VerifyReport {

@@ -65,8 +65,8 @@ struct LookupReport {
 struct ScanBatch {
   uint64_t first_row = 0;
   uint64_t row_count = 0;
-  std::span<const float> values;              // (row_count, dim); empty when values were not asked
-  std::span<const int64_t> int_keys;          // (row_count) for int64 tables
+  std::span<const float> values;      // (row_count, dim); empty when values were not asked
+  std::span<const int64_t> int_keys;  // (row_count) for int64 tables
   std::span<const std::string_view> text_keys;  // (row_count) for text tables
 };
 
@@ -117,7 +117,8 @@ class Table {
   // Row numbers of keys; kMissingRow where the table does not hold the key. All or an error.
   static constexpr uint64_t kMissingRow = UINT64_MAX;
   virtual Result<std::vector<uint64_t>> FindRows(std::span<const int64_t> ids) const = 0;
-  virtual Result<std::vector<uint64_t>> FindRows(std::span<const std::string_view> tokens) const = 0;
+  virtual Result<std::vector<uint64_t>> FindRows(
+      std::span<const std::string_view> tokens) const = 0;
   // One key. Same cost as a batch of one.
   virtual Result<bool> Contains(int64_t id) const = 0;
   virtual Result<bool> Contains(std::string_view token) const = 0;

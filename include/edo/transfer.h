@@ -29,62 +29,62 @@ enum class HeaderLine : uint8_t { kAuto, kYes, kNo };
 struct ImportNote {
   enum class Kind : uint8_t { kSkippedRow, kChangedValue, kChangedKey, kDuplicate };
   Kind kind = Kind::kSkippedRow;
-  uint64_t position = 0;        // line (from 1) or row (from 0), see position_unit
-  std::string position_unit;    // "line" or "row"
-  std::string key;              // bytes, when known
-  std::string what;             // one sentence
+  uint64_t position = 0;      // line (from 1) or row (from 0), see position_unit
+  std::string position_unit;  // "line" or "row"
+  std::string key;            // bytes, when known
+  std::string what;           // one sentence
 };
 
 // How to read one input file. What a reader needs to know; nothing about the store.
 struct SourceOptions {
-  std::string path;                       // a file, a FIFO, or "-" for standard input
-  std::string format;                     // a name of ImportFormats(); empty = sniff
-  std::string keys;                       // keys file, "dense" for row numbers, "npz:NAME" for an
-                                          // array of the .npz itself, empty = from input
-  std::optional<KeyKind> key_kind;        // tsv, csv, jsonl, keys files: int64 or text; default auto
-  std::string keys_dtype;                 // raw keys file: i32 i64 u32 u64; empty = text or sniffed
-  std::string tensor;                     // safetensors, npz: which one; empty = the only 2-D one
-  uint32_t dim = 0;                       // raw: required. Text: the number of values if given
-  std::string dtype;                      // raw: f32 f16 bf16 f64 i8 u8, with be- prefix for
-                                          // big-endian (be-f32); npy, npz |V2: bf16
+  std::string path;                 // a file, a FIFO, or "-" for standard input
+  std::string format;               // a name of ImportFormats(); empty = sniff
+  std::string keys;                 // keys file, "dense" for row numbers, "npz:NAME" for an
+                                    // array of the .npz itself, empty = from input
+  std::optional<KeyKind> key_kind;  // tsv, csv, jsonl, keys files: int64 or text; default auto
+  std::string keys_dtype;           // raw keys file: i32 i64 u32 u64; empty = text or sniffed
+  std::string tensor;               // safetensors, npz: which one; empty = the only 2-D one
+  uint32_t dim = 0;                 // raw: required. Text: the number of values if given
+  std::string dtype;                // raw: f32 f16 bf16 f64 i8 u8, with be- prefix for
+                                    // big-endian (be-f32); npy, npz |V2: bf16
   HeaderLine header = HeaderLine::kAuto;  // word2vec/glove/tsv/csv: is line 1 a header?
   char delimiter = 0;                     // csv/tsv: 0 = by format (',' or TAB)
   uint64_t limit = UINT64_MAX;            // read at most this many rows
   OnNonFinite non_finite = OnNonFinite::kError;
   OnInvalidUtf8 invalid_utf8 = OnInvalidUtf8::kError;
   OnBadRow on_bad_row = OnBadRow::kError;
-  std::function<bool()> cancelled;        // asked, from the reading thread, while a pipe has nothing
-                                          // to give; true ends the call with kCancelled
+  std::function<bool()> cancelled;  // asked, from the reading thread, while a pipe has nothing
+                                    // to give; true ends the call with kCancelled
   std::function<void(const ImportNote&)> note;  // every row skipped or changed; may be empty
 };
 
 struct ImportOptions {
   SourceOptions source;
-  std::string table;                    // name of the table to make
-  std::optional<CodecSpec> codec;       // default: exact, the narrowest of F32 F16 BF16 that holds
-                                        // the source's type (f64 is rounded to F32)
+  std::string table;               // name of the table to make
+  std::optional<CodecSpec> codec;  // default: exact, the narrowest of F32 F16 BF16 that holds
+                                   // the source's type (f64 is rounded to F32)
   OnDuplicate on_duplicate = OnDuplicate::kError;
-  bool replace = false;                 // replace an existing table, atomically, at the end
-  bool reproducible = false;            // see TableOptions
-  uint32_t threads = 2;                 // 1: all in the calling thread; 2 or more: reads ahead
-  Metadata metadata;                    // added to what the source carries; wins over it
+  bool replace = false;       // replace an existing table, atomically, at the end
+  bool reproducible = false;  // see TableOptions
+  uint32_t threads = 2;       // 1: all in the calling thread; 2 or more: reads ahead
+  Metadata metadata;          // added to what the source carries; wins over it
   ProgressFunction progress;
 };
 
 struct ImportReport {
   TableInfo table;
-  std::string format;            // what was recognised
-  std::string compression;       // "", "gzip", "zstd"; of the array of a .npz: "deflate"
-  std::string source_dtype;      // "text", "f32", "f16", ...
-  std::string position_unit;     // "line" or "row"
+  std::string format;         // what was recognised
+  std::string compression;    // "", "gzip", "zstd"; of the array of a .npz: "deflate"
+  std::string source_dtype;   // "text", "f32", "f16", ...
+  std::string position_unit;  // "line" or "row"
   uint64_t rows_read = 0;
-  uint64_t rows_skipped = 0;     // on_bad_row = skip
-  uint64_t rows_duplicate = 0;   // dropped by on_duplicate
-  uint64_t values_changed = 0;   // non_finite = zero
-  uint64_t keys_changed = 0;     // invalid_utf8 = replace
+  uint64_t rows_skipped = 0;       // on_bad_row = skip
+  uint64_t rows_duplicate = 0;     // dropped by on_duplicate
+  uint64_t values_changed = 0;     // non_finite = zero
+  uint64_t keys_changed = 0;       // invalid_utf8 = replace
   uint64_t values_non_finite = 0;  // kept by non_finite = keep
-  uint64_t rows_zero = 0;        // rows that are all zeros
-  uint64_t input_bytes = 0;      // as read from the file, compressed
+  uint64_t rows_zero = 0;          // rows that are all zeros
+  uint64_t input_bytes = 0;        // as read from the file, compressed
   std::vector<std::string> warnings;
 };
 
@@ -92,11 +92,11 @@ struct ImportReport {
 Result<ImportReport> Import(Store* store, const ImportOptions& options);
 
 struct ExportOptions {
-  std::string path;            // "-" for standard output
-  std::string format;          // a name of ExportFormats(); empty = by extension
-  std::string ids;             // file of keys, one a line: only these rows, in this order
+  std::string path;                   // "-" for standard output
+  std::string format;                 // a name of ExportFormats(); empty = by extension
+  std::string ids;                    // file of keys, one a line: only these rows, in this order
   FloatType dtype = FloatType::kF32;  // npy, safetensors, raw
-  bool force = false;          // overwrite an existing file (always by temporary file and rename)
+  bool force = false;  // overwrite an existing file (always by temporary file and rename)
   ProgressFunction progress;
 };
 
@@ -130,7 +130,7 @@ struct SourceDescription {
     std::string name, dtype;
     std::vector<uint64_t> shape;
   };
-  std::vector<Tensor> tensors;   // safetensors, npz
+  std::vector<Tensor> tensors;  // safetensors, npz
   Metadata metadata;
 };
 Result<SourceDescription> DescribeSource(const SourceOptions& options);

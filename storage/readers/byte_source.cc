@@ -46,9 +46,12 @@ class FileSource final : public ByteSource {
  private:
   // Returns when there is something to read or the other end is gone.
   Status Wait() const {
-    struct pollfd poll_fd {fd_, POLLIN, 0};
+    struct pollfd poll_fd {
+      fd_, POLLIN, 0
+    };
     while (poll(&poll_fd, 1, /*timeout_ms=*/100) <= 0) {
-      if (cancelled_ && cancelled_()) return Status::Cancelled("reading " + name_ + " was cancelled");
+      if (cancelled_ && cancelled_())
+        return Status::Cancelled("reading " + name_ + " was cancelled");
     }
     return Status::Ok();
   }

@@ -86,9 +86,10 @@ Result<bool> DelimitedReader::NextRecord() {
     while (inside) {
       EDO_ASSIGN_OR_RETURN(const bool more, lines_.Next(&record_));
       if (!more)
-        return Bad("a quote of this line is not closed before the end of the file (the record "
-                   "begins at line " +
-                   std::to_string(record_line_) + "); a field with quotes inside is quoted itself");
+        return Bad(
+            "a quote of this line is not closed before the end of the file (the record "
+            "begins at line " +
+            std::to_string(record_line_) + "); a field with quotes inside is quoted itself");
       gathered_.append("\n").append(record_);
       inside = !open();
       if (gathered_.size() > LineReader::kMaxLineBytes) {

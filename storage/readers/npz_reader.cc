@@ -130,7 +130,7 @@ Result<const Array*> ChooseRows(const Archive& archive, const SourceOptions& opt
   if (candidates.size() == 1) return candidates[0];
   return Status::BadInput(archive.name() + ": " +
                           (candidates.empty() ? "no 2-D array of floats"
-                                              : "several arrays could be the table; name one") +
+                                              : "several arrays could be the table; name one (--tensor)") +
                           ". It holds " + archive.List());
 }
 

@@ -85,6 +85,9 @@ Status CheckOptions(const SourceOptions& options, const std::string& format) {
     return Status::InvalidArgument("keys " + Quote(options.keys) +
                                    " names an array of a .npz file, the rows are " + format);
   }
+  if (!options.keys_dtype.empty() && options.keys.empty() && format != "npz") {
+    return Status::InvalidArgument("option keys_dtype needs a keys file");
+  }
   if (options.delimiter != 0 && format != "csv" && format != "tsv") return refuse("delimiter");
   if (!options.keys.empty() && format == "edo") return refuse("keys");
   const bool text = format == "word2vec" || format == "glove" || format == "fasttext" ||

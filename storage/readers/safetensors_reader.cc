@@ -56,7 +56,7 @@ Result<const SafetensorsTensor*> Choose(const std::string& name, const Safetenso
   if (candidates == 1) return only;
   return Status::BadInput(name + ": " +
                           (candidates == 0 ? "no 2-D tensor of floats"
-                                           : "several tensors could be the table; name one") +
+                                           : "several tensors could be the table; name one (--tensor)") +
                           ". It holds " + ListTensors(header));
 }
 

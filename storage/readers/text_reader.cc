@@ -204,9 +204,8 @@ Status TextReader::ParseCarefully(std::string_view line, float* values,
       HoldsValues({fields.begin() + static_cast<ptrdiff_t>(key_fields_least),
                    fields.begin() + static_cast<ptrdiff_t>(first)},
                   info_.dim)) {
-    return WrongCount(
-        line, "a value too many, or two rows on one line; if " + Quote(*key) +
-                  " is the key, give the dimension (--dim)");
+    return WrongCount(line, "a value too many, or two rows on one line; if " + Quote(*key) +
+                                " is the key, give the dimension (--dim)");
   }
   return Status::Ok();
 }

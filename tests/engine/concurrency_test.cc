@@ -62,8 +62,7 @@ TEST_P(ConcurrencyTest, ReadersSeeWholeVersionsWhileATableIsReplaced) {
         }
         for (size_t i = 0; i < ids.size(); ++i) {
           for (uint32_t c = 0; c < kDim; ++c) {
-            ASSERT_EQ(out[i * kDim + c],
-                      test::ValueOf(static_cast<uint64_t>(ids[i]), c, version));
+            ASSERT_EQ(out[i * kDim + c], test::ValueOf(static_cast<uint64_t>(ids[i]), c, version));
           }
         }
         ++batches;

@@ -46,7 +46,7 @@ void MakeTables(const std::string& directory) {
 }
 
 struct Seen {
-  bool wrong = false;       // a value that was never written
+  bool wrong = false;  // a value that was never written
   uint64_t unread = 0;
   uint64_t missing = 0;
   std::string messages;

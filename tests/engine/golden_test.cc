@@ -22,8 +22,8 @@ struct GoldenTable {
   uint32_t dim;
 };
 constexpr GoldenTable kTables[] = {
-    {"dense-f32", KeyKind::kDense, "F32", 5},   {"int64-f16", KeyKind::kInt64, "F16", 16},
-    {"text-int8", KeyKind::kText, "INT8", 100}, {"text-bf16", KeyKind::kText, "BF16", 3},
+    {"dense-f32", KeyKind::kDense, "F32", 5},     {"int64-f16", KeyKind::kInt64, "F16", 16},
+    {"text-int8", KeyKind::kText, "INT8", 100},   {"text-bf16", KeyKind::kText, "BF16", 3},
     {"dense-int8", KeyKind::kDense, "INT8", 300},
 };
 
@@ -68,8 +68,7 @@ std::string PagesOf(const Store& store, const std::string& name) {
   const auto& impl = dynamic_cast<const engine::TableImpl&>(**table);
   std::string bytes;
   const auto add = [&](storage::PageKind kind, uint64_t count) {
-    const auto cursor =
-        impl.context().rows->ScanPages(kind, impl.info().generation, 0, count);
+    const auto cursor = impl.context().rows->ScanPages(kind, impl.info().generation, 0, count);
     for (;;) {
       uint64_t number = 0;
       storage::PageView page;

@@ -1,6 +1,6 @@
 // Random operations on a store against a plain model: import, replace, refused duplicates, dropped
-// writers, drop, rename, metadata, lookups by key and row, scans, reopening, verify. One seed decides
-// everything; a failure prints it and EDO_TEST_SEED=N replays it.
+// writers, drop, rename, metadata, lookups by key and row, scans, reopening, verify. One seed
+// decides everything; a failure prints it and EDO_TEST_SEED=N replays it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,14 +33,32 @@ class Simulation {
     for (int step = 0; step < steps && !::testing::Test::HasFatalFailure(); ++step) {
       SCOPED_TRACE("step " + std::to_string(step));
       switch (random_() % 12) {
-        case 0: case 1: case 2: Write(); break;
-        case 3: WriteDuplicates(); break;
-        case 4: Drop(); break;
-        case 5: Rename(); break;
-        case 6: Annotate(); break;
-        case 7: Reopen(); break;
-        case 8: Scan(); break;
-        default: Look(); break;
+        case 0:
+        case 1:
+        case 2:
+          Write();
+          break;
+        case 3:
+          WriteDuplicates();
+          break;
+        case 4:
+          Drop();
+          break;
+        case 5:
+          Rename();
+          break;
+        case 6:
+          Annotate();
+          break;
+        case 7:
+          Reopen();
+          break;
+        case 8:
+          Scan();
+          break;
+        default:
+          Look();
+          break;
       }
     }
     if (::testing::Test::HasFatalFailure()) return;
@@ -54,7 +72,10 @@ class Simulation {
   std::string Name() { return "t" + std::to_string(random_() % 4); }
 
   std::string RandomKey() {
-    static const std::string kBytes("\0\n\t ,\"\xff\xe5" "ab", 10);
+    static const std::string kBytes(
+        "\0\n\t ,\"\xff\xe5"
+        "ab",
+        10);
     std::string key(random_() % 6, ' ');
     for (char& c : key) c = kBytes[random_() % kBytes.size()];
     if (random_() % 50 == 0) key.append(random_() % 3000, 'x');
@@ -149,7 +170,8 @@ class Simulation {
       if (kept[key_of(r)] != r) continue;
       if (t.kind == KeyKind::kText) smaller.texts.push_back(t.texts[r]);
       if (t.kind == KeyKind::kInt64) smaller.ints.push_back(t.ints[r]);
-      smaller.values.insert(smaller.values.end(), t.values.begin() + static_cast<ptrdiff_t>(r * t.dim),
+      smaller.values.insert(smaller.values.end(),
+                            t.values.begin() + static_cast<ptrdiff_t>(r * t.dim),
                             t.values.begin() + static_cast<ptrdiff_t>((r + 1) * t.dim));
     }
     model_[name] = smaller;
@@ -183,8 +205,8 @@ class Simulation {
   void Reopen() {
     if (body_ == test::StoreBody::kMemory) return;
     store_.reset();
-    auto store = edo::Store::Open(dir_.File("s"), {.direct_reads = random_() % 2 == 0,
-                                              .io_uring = random_() % 2 == 0});
+    auto store = edo::Store::Open(
+        dir_.File("s"), {.direct_reads = random_() % 2 == 0, .io_uring = random_() % 2 == 0});
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     store_ = std::move(*store);
     CompareNames();
@@ -211,16 +233,15 @@ class Simulation {
         std::vector<std::string> keys;
         for (const uint64_t r : rows) keys.push_back(r < t.rows() ? t.texts[r] : "absent!");
         const std::vector<std::string_view> views(keys.begin(), keys.end());
-        EDO_ASSERT_OK((*table)->Lookup(std::span<const std::string_view>(views), {}, out.data(),
-                                       &report));
+        EDO_ASSERT_OK(
+            (*table)->Lookup(std::span<const std::string_view>(views), {}, out.data(), &report));
       } else if (t.kind == KeyKind::kInt64) {
         const std::set<int64_t> all(t.ints.begin(), t.ints.end());
         int64_t absent = -77;
         while (all.contains(absent)) --absent;
         std::vector<int64_t> keys;
         for (const uint64_t r : rows) keys.push_back(r < t.rows() ? t.ints[r] : absent);
-        EDO_ASSERT_OK(
-            (*table)->Lookup(std::span<const int64_t>(keys), {}, out.data(), &report));
+        EDO_ASSERT_OK((*table)->Lookup(std::span<const int64_t>(keys), {}, out.data(), &report));
       } else {
         EDO_ASSERT_OK((*table)->LookupRows(rows, {}, out.data(), &report));
       }

@@ -83,16 +83,15 @@ TEST_P(TableTest, RowsComeBackBitForBitForEveryRowSizeAndKeyKind) {
         std::vector<std::string> texts;
         for (const uint64_t n : numbers) texts.push_back("k" + std::to_string(n));
         const std::vector<std::string_view> views(texts.begin(), texts.end());
-        EDO_ASSERT_OK(table->Lookup(std::span<const std::string_view>(views), {}, by_key.data(),
-                                    &report));
+        EDO_ASSERT_OK(
+            table->Lookup(std::span<const std::string_view>(views), {}, by_key.data(), &report));
       } else {
         std::vector<int64_t> ids;
         for (const uint64_t n : numbers) {
           ids.push_back(kind == KeyKind::kDense ? static_cast<int64_t>(n)
                                                 : static_cast<int64_t>(n) * 7 - 1000);
         }
-        EDO_ASSERT_OK(
-            table->Lookup(std::span<const int64_t>(ids), {}, by_key.data(), &report));
+        EDO_ASSERT_OK(table->Lookup(std::span<const int64_t>(ids), {}, by_key.data(), &report));
       }
       EXPECT_EQ(report.found, numbers.size());
       for (size_t i = 0; i < numbers.size(); ++i) {
@@ -322,7 +321,8 @@ TEST_P(TableTest, ReplaceIsAtomicAndOpenHandlesKeepTheirRows) {
   old_table.reset();  // its generation goes now
   const auto report = store_->Verify({});
   ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty()) << report->damages[0].part << report->damages[0].table << report->damages[0].what;
+  EXPECT_TRUE(report->damages.empty())
+      << report->damages[0].part << report->damages[0].table << report->damages[0].what;
 }
 
 TEST_P(TableTest, WriterWithoutCommitLeavesNothing) {

@@ -32,7 +32,10 @@ TEST(Page, HeaderBytesAreAsDocumented) {
   StartPage(&page);
   page += "payload";
   SealPage(7, 3, &page);
-  EXPECT_EQ(Hex(page.substr(4)), "03000000" "0700000000000000" "7061796c6f6164");
+  EXPECT_EQ(Hex(page.substr(4)),
+            "03000000"
+            "0700000000000000"
+            "7061796c6f6164");
   const auto view = OpenPage(page, 7);
   ASSERT_TRUE(view.ok());
   EXPECT_EQ(view->count, 3u);
@@ -107,15 +110,17 @@ TEST(KeyPage, PayloadThatDoesNotFitItsCountIsDamage) {
   std::vector<std::string_view> texts;
   std::vector<int64_t> ints;
   std::vector<uint64_t> rows;
-  const std::string payload("\x01\x01" "ab", 4);
+  const std::string payload(
+      "\x01\x01"
+      "ab",
+      4);
   EDO_EXPECT_OK(ReadTextKeys({2, payload}, &texts));
   EXPECT_EQ(ReadTextKeys({3, payload}, &texts).code(), StatusCode::kCorruption);
   EXPECT_EQ(ReadTextKeys({1, payload}, &texts).code(), StatusCode::kCorruption);
   EXPECT_EQ(ReadTextKeys({UINT32_MAX, payload}, &texts).code(), StatusCode::kCorruption);
   EXPECT_EQ(ReadTextKeys({1, "\xff\xff\xff\xff\xff"}, &texts).code(), StatusCode::kCorruption);
   EXPECT_EQ(ReadIntKeys({1, payload}, &ints).code(), StatusCode::kCorruption);
-  EXPECT_EQ(FindInIndex(KeyKind::kText, {1, payload}, 0, 1, &rows).code(),
-            StatusCode::kCorruption);
+  EXPECT_EQ(FindInIndex(KeyKind::kText, {1, payload}, 0, 1, &rows).code(), StatusCode::kCorruption);
 }
 
 // Every key is found in its bucket, at any number of buckets; int64 finds nothing else.

@@ -1,6 +1,6 @@
 // Both row stores against one model: pages written, ingested, read in any order, scanned, dropped;
-// missing pages, deadlines; the catalog. RocksDB also: direct reads, no io_uring, read-only beside a
-// writer, the lock, orphans left by a writer that died, read errors from a faulty file system.
+// missing pages, deadlines; the catalog. RocksDB also: direct reads, no io_uring, read-only beside
+// a writer, the lock, orphans left by a writer that died, read errors from a faulty file system.
 #include "storage/row_store.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ std::map<uint64_t, std::string> Read(const RowStore& store, PageKind kind, uint6
   store.ReadPages(kind, generation, numbers, deadline,
                   [&](size_t i, const Status& s, const PageView& page) {
                     EXPECT_FALSE(found.contains(numbers[i])) << "a page arrives once";
-                    found[numbers[i]] = s.ok() ? std::string(page.payload)
-                                               : std::string(StatusCodeName(s.code()));
+                    found[numbers[i]] =
+                        s.ok() ? std::string(page.payload) : std::string(StatusCodeName(s.code()));
                   });
   return found;
 }
@@ -210,7 +210,8 @@ TEST(RocksdbRowStore, LeftoverDirectoriesOfDeadWritersAreRemoved) {
 // Writes to SST files fail with "no space" after a number of bytes.
 class FullDisk : public rocksdb::FileSystemWrapper {
  public:
-  explicit FullDisk(uint64_t room) : FileSystemWrapper(rocksdb::FileSystem::Default()), room_(room) {}
+  explicit FullDisk(uint64_t room)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), room_(room) {}
   const char* Name() const override { return "FullDisk"; }
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,

@@ -68,13 +68,13 @@ inline std::string DataFile(std::string_view name) {
 
 }  // namespace edo::test
 
-#define EDO_EXPECT_OK(expr)                                          \
-  do {                                                               \
-    const ::edo::Status edo_s_ = (expr);                             \
-    EXPECT_TRUE(edo_s_.ok()) << edo_s_.ToString();                   \
+#define EDO_EXPECT_OK(expr)                        \
+  do {                                             \
+    const ::edo::Status edo_s_ = (expr);           \
+    EXPECT_TRUE(edo_s_.ok()) << edo_s_.ToString(); \
   } while (0)
-#define EDO_ASSERT_OK(expr)                                          \
-  do {                                                               \
-    const ::edo::Status edo_s_ = (expr);                             \
-    ASSERT_TRUE(edo_s_.ok()) << edo_s_.ToString();                   \
+#define EDO_ASSERT_OK(expr)                        \
+  do {                                             \
+    const ::edo::Status edo_s_ = (expr);           \
+    ASSERT_TRUE(edo_s_.ok()) << edo_s_.ToString(); \
   } while (0)

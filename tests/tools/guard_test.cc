@@ -34,8 +34,7 @@ TEST_F(GuardTest, BadRowsFileIsNeverTheInput) {
 TEST_F(GuardTest, AFailedImportKeepsTheOldBadRowsFile) {
   const std::string notes = Make("notes.tsv", "older\n");
   const std::string input = Make("a.vec", "2 2\na 1 2\nb 1 2 3\n");
-  const Said said =
-      Edo({"import", input, "--store", store(), "--force", "--bad-rows", notes});
+  const Said said = Edo({"import", input, "--store", store(), "--force", "--bad-rows", notes});
   EXPECT_EQ(said.code, 1);
   EXPECT_EQ(ReadFile(notes), "older\n");
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_.path()), fs::directory_iterator()), 2);
@@ -71,8 +70,7 @@ TEST_F(GuardTest, DuplicatesNameFileAndBothLines) {
 TEST_F(GuardTest, NothingIsExportedIntoTheStore) {
   const std::string input = Make("a.vec", "1 2\na 1 2\n");
   ASSERT_EQ(Edo({"import", input, "--store", store()}).code, 0);
-  const Said said =
-      Edo({"export", "--store", store(), store() + "/EDO", "--to", "tsv", "--force"});
+  const Said said = Edo({"export", "--store", store(), store() + "/EDO", "--to", "tsv", "--force"});
   EXPECT_EQ(said.code, 2) << said.err;
   EXPECT_EQ(Edo({"get", "--store", store(), "a"}).out, "a\t1\t2\n");
 }
