@@ -202,7 +202,7 @@ class RocksdbRowStore : public RowStore {
   Status ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s, std::string_view bytes,
                    PageView* view) const;
   std::string PathOfPage(PageKind kind, uint64_t id) const;
-  bool RemovedByAWriter(const StoreFile& file) const;
+  bool RightlyGone(const StoreFile& file) const;
 
   const std::string directory_;
   const std::shared_ptr<RingFileSystem> file_system_;
@@ -475,19 +475,23 @@ std::vector<StoreFile> RocksdbRowStore::Files() const {
   return files;
 }
 
-// This view may be older than the store: a writer beside it may have replaced or dropped the
-// table. Then the file is no longer one of the store's, and its pages are read through the file
-// that this view holds open.
-bool RocksdbRowStore::RemovedByAWriter(const StoreFile& file) const {
+// A file that was listed a moment ago may rightly be gone: RocksDB compacts the catalog, and a writer
+// beside a reader replaces and drops tables (whose pages the reader still reads through the files
+// that it holds open). Then it is not in the list of now.
+bool RocksdbRowStore::RightlyGone(const StoreFile& file) const {
   std::error_code error;
   if (fs::exists(file.path, error)) return false;
+  const auto is_file = [&](const StoreFile& f) { return f.path == file.path; };
+  if (!tuning_.read_only) {
+    const std::vector<StoreFile> files = Files();
+    return std::none_of(files.begin(), files.end(), is_file);
+  }
   RocksdbTuning tuning = tuning_;
   tuning.hold_files = false;
   RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), 1);
   if (!now.Open(/*create=*/false).ok()) return false;
   const std::vector<StoreFile> files = now.Files();
-  return std::none_of(files.begin(), files.end(),
-                      [&](const StoreFile& f) { return f.path == file.path; });
+  return std::none_of(files.begin(), files.end(), is_file);
 }
 
 Status RocksdbRowStore::VerifyFile(const StoreFile& file,
@@ -495,7 +499,7 @@ Status RocksdbRowStore::VerifyFile(const StoreFile& file,
   std::unique_ptr<rocksdb::SequentialFile> in;
   const rocksdb::Status opened = env_->NewSequentialFile(file.path, &in, rocksdb::EnvOptions());
   if (!opened.ok()) {
-    if (tuning_.read_only && RemovedByAWriter(file)) return Status::Ok();
+    if (RightlyGone(file)) return Status::Ok();
     return FromRocksdb(opened, file.path);
   }
   const auto checksum =

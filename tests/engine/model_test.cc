@@ -65,7 +65,7 @@ class Simulation {
     Look();
     const auto report = store_->Verify({});
     ASSERT_TRUE(report.ok());
-    EXPECT_TRUE(report->damages.empty());
+    for (const Damage& d : report->damages) ADD_FAILURE() << d.file << ": " << d.what;
   }
 
  private:
