@@ -14,6 +14,10 @@ class DelimitedWriter final : public WriterBase {
  protected:
   std::string WhyNot(std::string_view key, uint64_t row) const override {
     if (quotes_) return "";
+    // Column numbers behind an empty first field are how some programs write a header.
+    if (row == 0 && key.empty()) {
+      return "is empty and in the first row, which could read back as a header line";
+    }
     if (key.find_first_of("\t\n") != std::string_view::npos) return "holds a tab or a line feed";
     if (row == 0 && LooksForeign(std::string(key) + "\t0\n")) {
       return "begins like a file of another kind, and would be the first bytes of the file";

@@ -388,5 +388,19 @@ TEST(Damage, ACompressedFileCutAnywhereIsAnError) {
   }
 }
 
+// Found by seed 1001: an empty key before the value 0 read back as a header of column numbers.
+TEST(RoundTrip, TsvRefusesAnEmptyKeyInTheFirstRow) {
+  TargetInfo target;
+  target.path = "-";
+  target.format = "tsv";
+  target.key_kind = KeyKind::kText;
+  target.dim = 1;
+  target.rows = 2;
+  const auto writer = OpenRowWriter(target);
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ((*writer)->CheckKey("", 0).code(), StatusCode::kBadInput);
+  EDO_EXPECT_OK((*writer)->CheckKey("", 1));
+}
+
 }  // namespace
 }  // namespace edo::storage
