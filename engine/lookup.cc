@@ -24,11 +24,6 @@ std::string ChunkName(const storage::TableRecord& record, uint64_t number) {
          ")";
 }
 
-Status AsDamage(const Status& status) {
-  if (status.code() != StatusCode::kNotFound) return status;
-  return Status::Corruption(std::string(status.message()));
-}
-
 Status CheckChunk(const storage::TableRecord& record, uint64_t number,
                   const storage::PageView& page) {
   const uint64_t rows = ChunkRowCount(record, number);
@@ -68,7 +63,7 @@ uint64_t ReadRowsByChunk(const storage::RowStore& store, const storage::TableRec
   std::vector<const std::byte*> codes;
   const auto on_chunk = [&](size_t c, const Status& status, const storage::PageView& page) {
     const uint64_t number = chunks[c];
-    Status s = AsDamage(status);
+    Status s = storage::AsDamage(status);
     if (s.ok()) s = CheckChunk(record, number, page);
     places.clear();
     codes.clear();

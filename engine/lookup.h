@@ -34,7 +34,5 @@ Status CheckChunk(const storage::TableRecord& record, uint64_t number,
                   const storage::PageView& page);
 // "table 'x': chunk 12 (rows 372..402)".
 std::string ChunkName(const storage::TableRecord& record, uint64_t number);
-// A page that the catalog promises and the store does not have is damage, not a missing key.
-Status AsDamage(const Status& status);
 
 }  // namespace edo::engine

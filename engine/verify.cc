@@ -114,7 +114,7 @@ class Verifier {
       uint64_t bytes = 0;
       context_.rows->ReadPages(kind, table.info.generation, numbers, std::nullopt,
                                [&](size_t i, const Status& status, const PageView& page) {
-                                 Status s = AsDamage(status);
+                                 Status s = storage::AsDamage(status);
                                  if (s.ok()) s = good(numbers[i], page);
                                  bytes += page.payload.size();
                                  if (!s.ok()) AddPage(table, kind, numbers[i], s);

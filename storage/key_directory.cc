@@ -41,11 +41,6 @@ PageGroups GroupByPage(std::span<const uint64_t> page_of) {
   return groups;
 }
 
-// A page that the catalog promises and the store does not have is damage.
-Status AsDamage(const Status& s) {
-  return s.code() == StatusCode::kNotFound ? Status::Corruption(std::string(s.message())) : s;
-}
-
 }  // namespace
 
 KeyDirectory::KeyDirectory(const RowStore* store, const TableRecord& record)

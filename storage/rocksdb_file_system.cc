@@ -191,7 +191,7 @@ class RingFile : public rocksdb::FSRandomAccessFile {
       }
       const int result = io_uring_submit_and_wait(ring.get(), 1);
       if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) {
-        return GiveUp(std::move(ring), requests, submitted, in_flight, -result);
+        return GiveUp(std::move(ring), requests, in_flight, -result);
       }
       const size_t finished = Reap(ring.get(), requests);
       in_flight -= finished;
@@ -230,8 +230,8 @@ class RingFile : public rocksdb::FSRandomAccessFile {
 
   // The ring itself failed. Buffers of requests in flight belong to the kernel until they complete,
   // so those are waited for before the ring is thrown away.
-  IOStatus GiveUp(std::unique_ptr<io_uring> ring, FSReadRequest* requests, size_t submitted,
-                  size_t in_flight, int error) {
+  IOStatus GiveUp(std::unique_ptr<io_uring> ring, FSReadRequest* requests, size_t in_flight,
+                  int error) {
     const size_t queued = io_uring_sq_ready(ring.get());  // prepared, never seen by the kernel
     size_t pending = in_flight > queued ? in_flight - queued : 0;
     while (pending > 0) {
@@ -242,7 +242,6 @@ class RingFile : public rocksdb::FSRandomAccessFile {
     }
     RingPool::Discard(std::move(ring));
     path_->Note(std::string("io_uring failed: ") + std::strerror(error));
-    (void)submitted;
     return ReadError(name_, requests[0].offset, error);
   }
 

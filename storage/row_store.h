@@ -63,6 +63,12 @@ struct StoreFile {
 // at a time, but not always from the caller's thread.
 using PageFunction = std::function<void(size_t i, const Status& status, const PageView& page)>;
 
+// A page that the catalog promises and the store does not have is damage, not a missing key.
+inline Status AsDamage(const Status& status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return Status::Corruption(std::string(status.message()));
+}
+
 // Pages of one kind in order. One thread at a time.
 class PageCursor {
  public:

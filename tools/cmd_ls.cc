@@ -38,14 +38,7 @@ class LsVerb final : public Verb {
     writer.BeginObject();
     writer.Field("schema", "edo.ls/1");
     writer.Field("store", std::string_view(store_));
-    writer.Name("tables");
-    writer.BeginArray();
-    for (const TableInfo& info : tables) {
-      writer.BeginObject();
-      WriteTableFields(&writer, info);
-      writer.EndObject();
-    }
-    writer.EndArray();
+    WriteTableList(&writer, tables);
     writer.EndObject();
     return kExitOk;
   }

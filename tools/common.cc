@@ -74,6 +74,17 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->EndObject();
 }
 
+void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
+  json->Name("tables");
+  json->BeginArray();
+  for (const TableInfo& info : tables) {
+    json->BeginObject();
+    WriteTableFields(json, info);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 uint64_t TableBytes(const TableInfo& info) { return info.chunk_file_bytes + info.key_file_bytes; }
 uint64_t PlainBytes(const TableInfo& info) { return info.rows * info.dim * 4; }
 

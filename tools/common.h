@@ -34,6 +34,8 @@ Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo&
 void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key);
 // All fields of a table, into an open object.
 void WriteTableFields(JsonWriter* json, const TableInfo& info);
+// "tables": [{...}, ...]
+void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables);
 
 uint64_t TableBytes(const TableInfo& info);  // on disk
 uint64_t PlainBytes(const TableInfo& info);  // of the same values as an array of binary32
