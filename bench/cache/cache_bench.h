@@ -1,0 +1,24 @@
+// What the cache workloads share. Both are simulations: deterministic, no store, no device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace edo::bench {
+
+struct CacheSettings {
+  uint32_t rows = 500'000;
+  uint64_t accesses = 4'000'000;             // the first quarter warms up and is not counted
+  std::vector<double> capacities{1, 5, 10};  // per cent of the rows
+  bool check = false;
+};
+
+// Prints a line "PASS what" or "FAIL what"; returns whether it passed.
+bool Verdict(bool passed, const std::string& what);
+
+// The workloads (one file each). They return whether all targets are met.
+bool RunPolicy(const CacheSettings& settings);
+bool RunZorder(const CacheSettings& settings);
+
+}  // namespace edo::bench
