@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "edo/options.h"
+#include "kernels/row_layout.h"
 
 namespace edo::kernels {
 
@@ -38,13 +39,18 @@ uint16_t Int8ScaleBits(float max_magnitude);
 // ---- decode
 // --------------------------------------------------------------------------------------
 
-// Decodes one encoded row to `dim` values of one output type. Exact where the type allows, else
-// nearest even; beyond the range of binary16 the result is infinity.
-using DecodeRowFunction = void (*)(const std::byte* row, uint32_t dim, std::byte* out);
+// Decodes the first `count` values of `codes` to one output type; `side` is the row's side data
+// (INT8: its scale; the others have none and do not look). Exact where the type allows, else
+// nearest even; beyond the range of binary16 the result is infinity. Values stand alone: a piece of
+// a row decodes to the same bits as the whole.
+using DecodeRowFunction = void (*)(const std::byte* codes, const std::byte* side, uint32_t count,
+                                   std::byte* out);
 
 DecodeRowFunction F32RowDecoder(FloatType out_type);
 DecodeRowFunction F16RowDecoder(FloatType out_type);
 DecodeRowFunction BF16RowDecoder(FloatType out_type);
 DecodeRowFunction Int8RowDecoder(FloatType out_type);
+// The decoder of a row format.
+DecodeRowFunction RowDecoder(RowCodec codec, FloatType out_type);
 
 }  // namespace edo::kernels

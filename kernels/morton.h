@@ -8,15 +8,7 @@
 // first (13 = 8 + 4 + 1); each panel is a Morton curve of its own and follows the one before.
 #pragma once
 
-#include <cstdint>
-
-#ifndef EDO_HD
-#ifdef __CUDACC__
-#define EDO_HD __host__ __device__
-#else
-#define EDO_HD
-#endif
-#endif
+#include "kernels/portable.h"
 
 namespace edo::kernels {
 

@@ -16,15 +16,7 @@
 // fill looks at every score of its set and stores Normalised() where that differs.
 #pragma once
 
-#include <cstdint>
-
-#ifndef EDO_HD
-#ifdef __CUDACC__
-#define EDO_HD __host__ __device__
-#else
-#define EDO_HD
-#endif
-#endif
+#include "kernels/portable.h"
 
 namespace edo::kernels {
 

@@ -17,6 +17,7 @@
 #include "edo/codec_spec.h"
 #include "edo/options.h"
 #include "edo/status.h"
+#include "kernels/row_layout.h"
 
 namespace edo::storage {
 
@@ -36,8 +37,10 @@ class Codec {
   Codec& operator=(const Codec&) = delete;
 
   const CodecSpec& spec() const { return spec_; }
-  uint32_t dim() const { return dim_; }
-  uint64_t row_bytes() const { return row_bytes_; }  // one encoded row, side data included
+  uint32_t dim() const { return format_.dim; }
+  uint64_t row_bytes() const { return format_.row_bytes(); }  // one encoded row, side data included
+  // How kernels decode a row: the same codes in the cache as on disk.
+  const kernels::RowFormat& row_format() const { return format_; }
 
   // Learns from sample rows (n, dim) before the first Encode. Nothing to learn: OK.
   virtual Status Train(std::span<const float> sample);
@@ -57,13 +60,11 @@ class Codec {
                             const DecodeTarget& target) const = 0;
 
  protected:
-  Codec(const CodecSpec& spec, uint32_t dim)
-      : spec_(spec), dim_(dim), row_bytes_(spec.RowBytes(dim)) {}
+  Codec(const CodecSpec& spec, const kernels::RowFormat& format) : spec_(spec), format_(format) {}
 
  private:
   CodecSpec spec_;
-  uint32_t dim_;
-  uint64_t row_bytes_;
+  kernels::RowFormat format_;
 };
 
 }  // namespace edo::storage

@@ -1,4 +1,5 @@
-// What the cache workloads share. Both are simulations: deterministic, no store, no device.
+// What the cache workloads share. `policy` and `zorder` are simulations, deterministic, without
+// store or device; `cache` measures time.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +21,6 @@ bool Verdict(bool passed, const std::string& what);
 // The workloads (one file each). They return whether all targets are met.
 bool RunPolicy(const CacheSettings& settings);
 bool RunZorder(const CacheSettings& settings);
+bool RunHitPath(const CacheSettings& settings);
 
 }  // namespace edo::bench

@@ -1,5 +1,6 @@
-// cache_bench: simulations behind the choices of the row cache.
+// cache_bench: what the row cache costs, and simulations behind its choices.
 //
+//   cache   probe, gather and decode against a plain gather from an array
 //   policy  hit rates of the cache's scores and admission, against LRU, LFU, S3-FIFO, W-TinyLFU and
 //           Belady's optimum
 //   zorder  bytes that an L2 cache reads from memory for gathers, by the layout of a block of slots
@@ -35,9 +36,11 @@ bool TakeFlag(std::string_view argument, std::string_view name, std::string* val
 
 int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, bool (*)(const edo::bench::CacheSettings&)>> workloads{
-      {"policy", edo::bench::RunPolicy}, {"zorder", edo::bench::RunZorder}};
+      {"cache", edo::bench::RunHitPath},
+      {"policy", edo::bench::RunPolicy},
+      {"zorder", edo::bench::RunZorder}};
   edo::bench::CacheSettings settings;
-  std::string wanted = "policy,zorder";
+  std::string wanted = "cache,policy,zorder";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     std::string value;

@@ -21,38 +21,44 @@ bool AnyMagnitudeIn(const float* values, size_t count, uint32_t low, uint32_t hi
 }
 
 EDO_SIMD_CLONES
-void DecodeF32ToF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeF32ToF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                    std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToF16(LoadAt<float>(row, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF32ToBF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeF32ToBF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                     std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToBF16(LoadAt<float>(row, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF16ToF32(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeF16ToF32(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                    std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF16ToF32(LoadAt<uint16_t>(row, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF16ToBF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeF16ToBF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                     std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) {
     StoreAt(out, i, LaneF32ToBF16(LaneF16ToF32(LoadAt<uint16_t>(row, i))));
   }
 }
 EDO_SIMD_CLONES
-void DecodeBF16ToF32(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeBF16ToF32(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                     std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneBF16ToF32(LoadAt<uint16_t>(row, i)));
 }
 EDO_SIMD_CLONES
-void DecodeBF16ToF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
+void DecodeBF16ToF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
+                     std::byte* __restrict out) {
   for (size_t i = 0; i < dim; ++i) {
     StoreAt(out, i, LaneF32ToF16(LaneBF16ToF32(LoadAt<uint16_t>(row, i))));
   }
 }
 
-void Copy32(const std::byte* row, uint32_t dim, std::byte* out) {
+void Copy32(const std::byte* row, const std::byte*, uint32_t dim, std::byte* out) {
   std::memcpy(out, row, size_t{dim} * 4);
 }
-void Copy16(const std::byte* row, uint32_t dim, std::byte* out) {
+void Copy16(const std::byte* row, const std::byte*, uint32_t dim, std::byte* out) {
   std::memcpy(out, row, size_t{dim} * 2);
 }
 

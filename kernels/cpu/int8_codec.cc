@@ -31,26 +31,29 @@ void Quantise(const float* __restrict row, size_t dim, float scale, std::byte* _
   }
 }
 
-EDO_SIMD_INLINE float RowScale(const std::byte* row, uint32_t dim) {
-  return LaneBF16ToF32(LoadAt<uint16_t>(row + dim, 0));
+EDO_SIMD_INLINE float RowScale(const std::byte* side) {
+  return LaneBF16ToF32(LoadAt<uint16_t>(side, 0));
 }
 EDO_SIMD_INLINE float CodeValue(const std::byte* row, size_t i) {
   return static_cast<float>(static_cast<int8_t>(row[i]));
 }
 
 EDO_SIMD_CLONES
-void DecodeInt8ToF32(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
-  const float scale = RowScale(row, dim);
+void DecodeInt8ToF32(const std::byte* __restrict row, const std::byte* side, uint32_t dim,
+                     std::byte* __restrict out) {
+  const float scale = RowScale(side);
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, CodeValue(row, i) * scale);
 }
 EDO_SIMD_CLONES
-void DecodeInt8ToF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
-  const float scale = RowScale(row, dim);
+void DecodeInt8ToF16(const std::byte* __restrict row, const std::byte* side, uint32_t dim,
+                     std::byte* __restrict out) {
+  const float scale = RowScale(side);
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToF16(CodeValue(row, i) * scale));
 }
 EDO_SIMD_CLONES
-void DecodeInt8ToBF16(const std::byte* __restrict row, uint32_t dim, std::byte* __restrict out) {
-  const float scale = RowScale(row, dim);
+void DecodeInt8ToBF16(const std::byte* __restrict row, const std::byte* side, uint32_t dim,
+                      std::byte* __restrict out) {
+  const float scale = RowScale(side);
   for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToBF16(CodeValue(row, i) * scale));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 class BF16Codec final : public RowCodec {
  public:
-  BF16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::BF16RowDecoder) {}
+  BF16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kBF16) {}
 
   // Infinities and NaN are kept as such; a finite value must not become one of them.
   Status Encode(const float* rows, size_t count, std::byte* codes,

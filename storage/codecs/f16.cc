@@ -7,7 +7,7 @@ namespace {
 
 class F16Codec final : public RowCodec {
  public:
-  F16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::F16RowDecoder) {}
+  F16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kF16) {}
 
   // Infinities and NaN are kept as such; a finite value must not become one of them.
   Status Encode(const float* rows, size_t count, std::byte* codes,

@@ -7,7 +7,7 @@ namespace {
 
 class Int8Codec final : public RowCodec {
  public:
-  Int8Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::Int8RowDecoder) {}
+  Int8Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kInt8) {}
 
   Status Encode(const float* rows, size_t count, std::byte* codes,
                 uint64_t* bad_value) const override {

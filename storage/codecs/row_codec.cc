@@ -19,18 +19,23 @@ std::string ValueText(float value) {
 
 }  // namespace
 
-RowCodec::RowCodec(const CodecSpec& spec, uint32_t dim, DecoderOf decoder_of)
-    : Codec(spec, dim),
-      decoders_{decoder_of(FloatType::kF32), decoder_of(FloatType::kF16),
-                decoder_of(FloatType::kBF16)} {}
+RowCodec::RowCodec(const CodecSpec& spec, uint32_t dim, kernels::RowCodec codec)
+    : Codec(spec, kernels::MakeRowFormat(codec, dim)),
+      decoders_{kernels::RowDecoder(codec, FloatType::kF32),
+                kernels::RowDecoder(codec, FloatType::kF16),
+                kernels::RowDecoder(codec, FloatType::kBF16)} {}
 
 void RowCodec::Decode(const std::byte* codes, size_t count, const DecodeTarget& target) const {
   const auto decode = decoders_[static_cast<size_t>(target.type)];
   const uint64_t row_bytes = this->row_bytes();
+  const uint32_t code_bytes = row_format().code_bytes;
   const uint64_t stride = target.stride == 0 ? dim() : target.stride;
   const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
   auto* out = static_cast<std::byte*>(target.out);
-  for (size_t i = 0; i < count; ++i) decode(codes + i * row_bytes, dim(), out + i * out_bytes);
+  for (size_t i = 0; i < count; ++i) {
+    const std::byte* const row = codes + i * row_bytes;
+    decode(row, row + code_bytes, dim(), out + i * out_bytes);
+  }
 }
 
 void RowCodec::DecodeGather(const std::byte* const* rows, const uint64_t* out_rows, size_t count,
@@ -38,8 +43,11 @@ void RowCodec::DecodeGather(const std::byte* const* rows, const uint64_t* out_ro
   const auto decode = decoders_[static_cast<size_t>(target.type)];
   const uint64_t stride = target.stride == 0 ? dim() : target.stride;
   const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
+  const uint32_t code_bytes = row_format().code_bytes;
   auto* out = static_cast<std::byte*>(target.out);
-  for (size_t i = 0; i < count; ++i) decode(rows[i], dim(), out + out_rows[i] * out_bytes);
+  for (size_t i = 0; i < count; ++i) {
+    decode(rows[i], rows[i] + code_bytes, dim(), out + out_rows[i] * out_bytes);
+  }
 }
 
 Status RowCodec::RefuseMagnitudes(const float* rows, size_t count, uint32_t low, uint32_t high,

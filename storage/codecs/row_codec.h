@@ -16,8 +16,7 @@ class RowCodec : public Codec {
                     const DecodeTarget& target) const override;
 
  protected:
-  using DecoderOf = kernels::DecodeRowFunction (*)(FloatType);
-  RowCodec(const CodecSpec& spec, uint32_t dim, DecoderOf decoder_of);
+  RowCodec(const CodecSpec& spec, uint32_t dim, kernels::RowCodec codec);
 
   // kBadInput for the first value whose magnitude bits lie in [low, high) (codec_kernels.h), else
   // OK. `rule` ends the message: "value 3 of 100, inf ..."

@@ -8,7 +8,7 @@
 namespace edo {
 enum class FloatType : unsigned char;
 namespace kernels {
-using DecodeRowFunction = void (*)(const std::byte*, uint32_t, std::byte*);
+using DecodeRowFunction = void (*)(const std::byte*, const std::byte*, uint32_t, std::byte*);
 void EncodeF16(const float*, size_t, std::byte*);
 void EncodeBF16(const float*, size_t, std::byte*);
 void EncodeInt8Row(const float*, uint32_t, std::byte*);
@@ -37,7 +37,7 @@ std::vector<float> CloneRow(uint32_t dim, bool finite, std::mt19937& random) {
 
 Bytes Decoded(lib::DecodeRowFunction decode, const Bytes& codes, uint32_t dim) {
   Bytes out(dim * 4);
-  decode(codes.data(), dim, out.data());
+  decode(codes.data(), codes.data() + dim, dim, out.data());
   return out;
 }
 

@@ -1,0 +1,664 @@
+#include "gpucache/row_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "gpucache/budget.h"
+#include "kernels/score.h"
+
+namespace edo::gpucache {
+
+using kernels::BlockView;
+using kernels::FillArgs;
+using kernels::kNoPosition;
+using kernels::kNoSlot;
+using kernels::kSlots;
+using kernels::Stream;
+
+namespace {
+
+// Blocks that let `rows` rows be resident together: half as many slots again as rows, because rows
+// spread unevenly over blocks.
+uint64_t WantedBlocks(uint64_t rows) {
+  return std::max<uint64_t>(1, (rows + rows / 2 + kSlots - 1) / kSlots);
+}
+
+constexpr uint64_t kMostBlocks = uint64_t{1} << 27;
+
+}  // namespace
+
+// Blocks of one shape. `blocks` is replaced as a whole when the class is resized.
+struct SizeClass {
+  struct Blocks {
+    BlockView view;
+    std::unique_ptr<FrequencySketch> sketch;
+    uint64_t lookups_a_step = 1;  // of the clock
+  };
+
+  kernels::BlockShape shape;
+  std::atomic<Blocks*> blocks{nullptr};  // null: the class has no memory; every read misses
+  std::atomic<uint64_t> lookups{0};
+  // Guarded by RowCache::tables_mutex_.
+  uint64_t tables = 0;
+  uint64_t rows = 0;
+  uint64_t wanted = 0;  // blocks, with room to grow
+
+  uint64_t bytes() const {
+    const Blocks* const b = blocks.load();
+    return b ? b->view.blocks * shape.block_bytes() : 0;
+  }
+  // Counts lookups and says what time it is.
+  static uint32_t Clock(SizeClass* c, const Blocks& b, uint64_t more) {
+    return static_cast<uint32_t>(c->lookups.fetch_add(more, std::memory_order_relaxed) /
+                                 b.lookups_a_step);
+  }
+};
+
+// One set of buffers for the fills of an asynchronous backend, in device memory and pinned.
+struct RowCache::DeviceScratch {
+  uint64_t capacity = 0;  // rows
+  std::byte* device = nullptr;
+  std::byte* pinned = nullptr;
+  uint64_t uncounted = 0;  // rows of the last fill, whose slots were not counted yet
+
+  static constexpr uint64_t kRowBytes = 8 + 8 + 4 + 4 + 4 + 2;  // see the pointers below
+  static uint64_t Bytes(uint64_t rows) { return (rows + 1) * kRowBytes + 64; }
+  struct Arrays {
+    uint64_t* positions;
+    uint64_t* evicted;
+    uint32_t* segments;  // (rows + 1)
+    uint32_t* slots;
+    uint32_t* sources;
+    uint16_t* frequencies;
+  };
+  Arrays At(std::byte* base) const {
+    Arrays a{};
+    const uint64_t n = capacity + 1;
+    a.positions = reinterpret_cast<uint64_t*>(base);
+    a.evicted = a.positions + n;
+    a.segments = reinterpret_cast<uint32_t*>(a.evicted + n);
+    a.slots = a.segments + n;
+    a.sources = a.slots + n;
+    a.frequencies = reinterpret_cast<uint16_t*>(a.sources + n);
+    return a;
+  }
+};
+
+// ---- making ------------------------------------------------------------------------------------
+
+RowCache::RowCache(std::shared_ptr<kernels::Backend> backend, const RowCacheOptions& options)
+    : backend_(std::move(backend)),
+      options_(options),
+      scratch_(std::make_unique<DeviceScratch>()),
+      positions_(uint64_t{1} << kernels::kPositionBits) {}
+
+Result<std::unique_ptr<RowCache>> RowCache::Make(std::shared_ptr<kernels::Backend> backend,
+                                                 const RowCacheOptions& options) {
+  if (options.bytes == 0) return Status::InvalidArgument("a row cache of 0 bytes");
+  if (options.group_shift.value_or(0) > 3) {
+    return Status::InvalidArgument("groups of " + std::to_string(1u << *options.group_shift) +
+                                   " neighbouring rows; at most 8 share a block");
+  }
+  auto cache = std::unique_ptr<RowCache>(new RowCache(std::move(backend), options));
+  EDO_ASSIGN_OR_RETURN(cache->choice_, cache->backend_->CreateEvent());
+  EDO_ASSIGN_OR_RETURN(cache->filled_, cache->backend_->CreateEvent());
+  return cache;
+}
+
+RowCache::~RowCache() {
+  (void)RetirePending(true);
+  (void)DrainReaders();
+  for (const auto& c : classes_) (void)Resize(c.get(), 0);
+  for (const auto& [handle, reads] : streams_) backend_->DestroyEvent(reads.event);
+  if (scratch_->capacity > 0) {
+    backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
+    backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
+  }
+  backend_->DestroyEvent(choice_);
+  backend_->DestroyEvent(filled_);
+}
+
+// ---- tables and the budget
+// -----------------------------------------------------------------------
+
+Result<std::shared_ptr<const CachedTable>> RowCache::AddTable(const kernels::RowFormat& format,
+                                                              uint64_t rows, uint32_t cell_bytes) {
+  if (format.side_bytes > kernels::kMaxSideBytes) {
+    return Status::InvalidArgument("side data of " + std::to_string(format.side_bytes) +
+                                   " bytes a row; the cache holds at most " +
+                                   std::to_string(kernels::kMaxSideBytes));
+  }
+  const kernels::BlockShape shape = kernels::ShapeOf(format, cell_bytes);
+  if (shape.block_bytes() > options_.bytes) {
+    return Status::InvalidArgument("the cache has " + std::to_string(options_.bytes) +
+                                   " bytes, less than one block of " + std::to_string(kSlots) +
+                                   " rows of " + std::to_string(format.row_bytes()) + " bytes (" +
+                                   std::to_string(shape.block_bytes()) + ")");
+  }
+  const std::lock_guard tables(tables_mutex_);
+  const std::lock_guard fill(fill_mutex_);
+  const auto known = std::find_if(classes_.begin(), classes_.end(),
+                                  [&](const auto& c) { return c->shape == shape; });
+  SizeClass* size_class = known == classes_.end() ? nullptr : known->get();
+  if (size_class == nullptr) {
+    classes_.push_back(std::make_unique<SizeClass>());
+    size_class = classes_.back().get();
+    size_class->shape = shape;
+  }
+  const std::optional<uint64_t> first = positions_.Take(std::max<uint64_t>(1, rows));
+  if (!first) {
+    return Status::NoSpace("the cache has given out its 2^" +
+                           std::to_string(kernels::kPositionBits) + " positions");
+  }
+  ++size_class->tables;
+  size_class->rows += rows;
+  const uint64_t wanted = WantedBlocks(size_class->rows);
+  if (wanted > size_class->wanted) {
+    // Doubling: a thousand small tables of one shape are ten resizes.
+    size_class->wanted = std::max(wanted, size_class->wanted * 2);
+  }
+  Status s = Redivide(size_class);
+  if (s.ok() && size_class->blocks.load() == nullptr) {
+    s = Status::NoSpace("no room for a block of rows of " + std::to_string(format.row_bytes()) +
+                        " bytes beside the other tables in the cache of " +
+                        std::to_string(options_.bytes) + " bytes");
+  }
+  if (!s.ok()) {
+    --size_class->tables;
+    size_class->rows -= rows;
+    positions_.Give(*first, std::max<uint64_t>(1, rows));
+    return s;
+  }
+  auto* table = new CachedTable();
+  table->size_class_ = size_class;
+  table->format_ = format;
+  table->first_position_ = *first;
+  table->rows_ = rows;
+  return std::shared_ptr<const CachedTable>(table, [this](const CachedTable* t) {
+    RemoveTable(*t);
+    delete t;
+  });
+}
+
+void RowCache::RemoveTable(const CachedTable& table) {
+  const std::lock_guard tables(tables_mutex_);
+  const std::lock_guard fill(fill_mutex_);
+  (void)RetirePending(true);  // none of its rows may appear after the sweep
+  if (!backend_->synchronous()) (void)backend_->Synchronize(filled_);
+  SizeClass* const c = table.size_class_;
+  if (--c->tables == 0) {
+    (void)Resize(c, 0);
+    c->wanted = 0;
+  } else if (auto* const blocks = c->blocks.load()) {
+    (void)backend_->InvalidateRange(blocks->view, table.first_position_,
+                                    table.first_position_ + table.rows_, {});
+    (void)backend_->Synchronize(Stream{});
+  }
+  c->rows -= table.rows_;
+  positions_.Give(table.first_position_, std::max<uint64_t>(1, table.rows_));
+}
+
+// Gives every class its share. A class keeps what it has when that is at most an eighth below its
+// share: what it holds is worth more than the rest of the share.
+Status RowCache::Redivide(SizeClass* grown) {
+  std::vector<ClassDemand> demands;
+  std::vector<SizeClass*> classes;
+  for (const auto& c : classes_) {
+    if (c->tables == 0) continue;
+    classes.push_back(c.get());
+    demands.push_back({c->shape.block_bytes(), std::min(c->wanted, kMostBlocks)});
+  }
+  const std::vector<uint64_t> shares = DivideBudget(options_.bytes, demands);
+  std::vector<std::pair<SizeClass*, uint64_t>> grow;
+  EDO_RETURN_IF_ERROR(RetirePending(true));
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const auto* const blocks = classes[i]->blocks.load();
+    const uint64_t has = blocks ? blocks->view.blocks : 0;
+    if (has == shares[i]) continue;
+    if (has > shares[i]) {
+      EDO_RETURN_IF_ERROR(Resize(classes[i], shares[i]));  // first those that give
+    } else if (classes[i] == grown || shares[i] - has > has / 8) {
+      grow.emplace_back(classes[i], shares[i]);
+    }
+  }
+  for (const auto& [c, share] : grow) EDO_RETURN_IF_ERROR(Resize(c, share));
+  return Status::Ok();
+}
+
+// Replaces the blocks of a class by `count` empty ones.
+Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
+  auto* const old = size_class->blocks.exchange(nullptr);
+  const kernels::BlockShape& shape = size_class->shape;
+  const auto free_blocks = [&](const BlockView& v) {
+    backend_->Free(v.headers, v.blocks * shape.header_bytes);
+    backend_->Free(v.payload, v.blocks * shape.payload_bytes());
+    backend_->Free(v.pins, v.blocks * kSlots);
+  };
+  if (old != nullptr) {
+    EDO_RETURN_IF_ERROR(DrainReaders());
+    free_blocks(old->view);
+    delete old;
+  }
+  if (count == 0) return Status::Ok();
+  auto blocks = std::make_unique<SizeClass::Blocks>();
+  BlockView& view = blocks->view;
+  view.shape = shape;
+  view.group_shift = options_.group_shift.value_or(shape.columns > 1 ? 2 : 0);
+  view.blocks = count;
+  const auto allocate = [&](uint64_t bytes, auto** memory) -> Status {
+    EDO_ASSIGN_OR_RETURN(void* const got, backend_->Allocate(bytes));
+    *memory = static_cast<std::remove_reference_t<decltype(**memory)>*>(got);
+    return Status::Ok();
+  };
+  Status s = allocate(count * shape.header_bytes, &view.headers);
+  if (s.ok()) s = allocate(count * shape.payload_bytes(), &view.payload);
+  if (s.ok()) s = allocate(count * kSlots, &view.pins);
+  if (!s.ok()) {
+    free_blocks(view);
+    return s.WithContext("row cache");
+  }
+  blocks->sketch = std::make_unique<FrequencySketch>(count * kSlots);
+  blocks->lookups_a_step = count * kSlots * kernels::kLookupsPerSlotAndStep;
+  size_class->blocks.store(blocks.release());
+  return Status::Ok();
+}
+
+// Waits until no read that is under way can see what was there before.
+Status RowCache::DrainReaders() {
+  if (backend_->synchronous()) {
+    gate_.WaitUntilPast(gate_.Advance());
+    return Status::Ok();
+  }
+  const std::lock_guard lock(streams_mutex_);
+  for (const auto& [handle, reads] : streams_) {
+    EDO_RETURN_IF_ERROR(backend_->Synchronize(reads.event));
+  }
+  return backend_->Synchronize(filled_);
+}
+
+// ---- reading
+// -------------------------------------------------------------------------------------
+
+// Runs launch(view or null, clock) where the blocks stay what they are until it is done.
+template <typename Launch>
+Status RowCache::Read(SizeClass* size_class, uint32_t count, Stream stream, Launch launch) {
+  if (backend_->synchronous()) {
+    const EpochGate::Reader reader = gate_.Enter();
+    const auto* const blocks = size_class->blocks.load();
+    if (blocks == nullptr) return launch(BlockView{size_class->shape}, 0);
+    return launch(blocks->view, SizeClass::Clock(size_class, *blocks, count));
+  }
+  const std::lock_guard lock(streams_mutex_);
+  const auto* const blocks = size_class->blocks.load();
+  if (blocks == nullptr) return launch(BlockView{size_class->shape}, 0);
+  StreamReads& reads = streams_[stream.handle];
+  if (reads.event.handle == nullptr) {
+    EDO_ASSIGN_OR_RETURN(reads.event, backend_->CreateEvent());
+  }
+  // A read that is enqueued after a choice must not see the tags from before it: the write that
+  // follows the choice does not wait for this read.
+  if (reads.seen_choice != choices_) {
+    EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, choice_));
+    reads.seen_choice = choices_;
+  }
+  EDO_RETURN_IF_ERROR(launch(blocks->view, SizeClass::Clock(size_class, *blocks, count)));
+  return backend_->Record(reads.event, stream);
+}
+
+Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stream stream) {
+  if (query.count == 0) return Status::Ok();
+  const auto launch = [&](const BlockView& view, uint32_t clock) {
+    kernels::ProbeGatherArgs args;
+    args.blocks = view;
+    args.format = table.format_;
+    args.query = {query.rows, query.count, table.first_position_, table.rows_};
+    args.out = query.out;
+    args.zero_absent = query.zero_absent;
+    args.clock = clock;
+    args.misses = query.misses;
+    args.marks = query.marks;
+    args.counts = query.counts;
+    return backend_->ProbeGather(args, stream);
+  };
+  EDO_RETURN_IF_ERROR(Read(table.size_class_, query.count, stream, launch));
+  if (backend_->synchronous()) {
+    AddCounts(query.count - query.counts->misses - query.counts->absent, query.counts->misses);
+  }
+  return Status::Ok();
+}
+
+Status RowCache::Pool(const CachedTable& table, const PoolQuery& query, Stream stream) {
+  if (query.bags.count == 0) return Status::Ok();
+  const auto launch = [&](const BlockView& view, uint32_t clock) {
+    kernels::ProbePoolArgs args;
+    args.blocks = view;
+    args.format = table.format_;
+    args.query = {query.rows, query.count, table.first_position_, table.rows_};
+    args.bags = query.bags;
+    args.out = query.out;
+    args.clock = clock;
+    args.incomplete = query.incomplete;
+    args.marks = query.marks;
+    args.counts = query.counts;
+    return backend_->ProbePool(args, stream);
+  };
+  EDO_RETURN_IF_ERROR(Read(table.size_class_, query.count, stream, launch));
+  if (backend_->synchronous()) {
+    AddCounts(query.count - query.counts->misses - query.counts->absent, query.counts->misses);
+  }
+  return Status::Ok();
+}
+
+void RowCache::AddCounts(uint64_t hits, uint64_t misses) {
+  hits_.fetch_add(hits, std::memory_order_relaxed);
+  misses_.fetch_add(misses, std::memory_order_relaxed);
+}
+
+// ---- filling
+// -------------------------------------------------------------------------------------
+
+FillArgs RowCache::PendingFill::Args() const {
+  FillArgs args;
+  args.blocks = size_class->blocks.load()->view;
+  args.format = format;
+  args.positions = positions.data();
+  args.frequencies = frequencies.data();
+  args.segments = segments.data();
+  args.segment_count = static_cast<uint32_t>(segments.size() - 1);
+  args.count = static_cast<uint32_t>(positions.size());
+  args.clock = clock;
+  args.slots = const_cast<uint32_t*>(slots.data());  // written by ChooseSlots only
+  args.rows = codes.data();
+  args.row_stride = format.row_bytes();
+  args.sources = sources.data();
+  return args;
+}
+
+// Missed rows as a fill: each once, sorted by block, with what the sketch knows. nullopt when the
+// class has no memory.
+std::optional<RowCache::PendingFill> RowCache::Sorted(const CachedTable& table,
+                                                      std::span<const uint64_t> rows) {
+  auto* const blocks = table.size_class_->blocks.load();
+  if (blocks == nullptr || rows.empty()) return std::nullopt;
+  struct Item {
+    uint64_t block;
+    uint64_t position;
+    uint32_t source;
+  };
+  std::vector<Item> items;
+  items.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] >= table.rows_) continue;
+    const uint64_t position = table.first_position_ + rows[i];
+    const kernels::Place place =
+        kernels::PlaceOf(position, blocks->view.blocks, blocks->view.group_shift);
+    items.push_back({place.block, position, static_cast<uint32_t>(i)});
+  }
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return a.block != b.block ? a.block < b.block : a.position < b.position;
+  });
+  PendingFill fill;
+  fill.size_class = table.size_class_;
+  fill.format = table.format_;
+  fill.clock = SizeClass::Clock(table.size_class_, *blocks, 0);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto frequency = static_cast<uint16_t>(blocks->sketch->Observe(items[i].position));
+    if (i > 0 && items[i].position == items[i - 1].position) {
+      fill.frequencies.back() = frequency;
+      continue;
+    }
+    if (i == 0 || items[i].block != items[i - 1].block) {
+      fill.segments.push_back(static_cast<uint32_t>(fill.positions.size()));
+    }
+    fill.positions.push_back(items[i].position);
+    fill.frequencies.push_back(frequency);
+    fill.sources.push_back(items[i].source);
+  }
+  fill.segments.push_back(static_cast<uint32_t>(fill.positions.size()));
+  fill.slots.assign(fill.positions.size(), kNoSlot);
+  return fill;
+}
+
+void RowCache::Fill(const CachedTable& table, std::span<const uint64_t> rows,
+                    std::vector<std::byte>&& codes) {
+  std::unique_lock lock(fill_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    skipped_.fetch_add(rows.size(), std::memory_order_relaxed);
+    return;
+  }
+  (void)RetirePending(false);
+  if (pending_bytes_ + codes.size() > options_.pending_bytes && !pending_.empty()) {
+    skipped_.fetch_add(rows.size(), std::memory_order_relaxed);
+    return;
+  }
+  std::optional<PendingFill> fill = Sorted(table, rows);
+  if (!fill) return;
+  std::vector<uint64_t> evicted(fill->positions.size());
+  FillArgs args = fill->Args();
+  args.evicted = evicted.data();
+  (void)backend_->ChooseSlots(args, {});
+  uint64_t chosen = 0;
+  for (const uint32_t slot : fill->slots) chosen += slot != kNoSlot;
+  const auto went = static_cast<uint64_t>(
+      std::count_if(evicted.begin(), evicted.end(), [](uint64_t p) { return p != kNoPosition; }));
+  fills_.fetch_add(chosen, std::memory_order_relaxed);
+  evictions_.fetch_add(went, std::memory_order_relaxed);
+  rejected_.fetch_add(fill->slots.size() - chosen, std::memory_order_relaxed);
+  if (chosen == 0) return;
+  fill->epoch = gate_.Advance();
+  fill->codes = std::move(codes);
+  if (gate_.AllPast(fill->epoch)) {
+    (void)Write(*fill);
+    return;
+  }
+  deferred_.fetch_add(chosen, std::memory_order_relaxed);
+  pending_bytes_ += fill->codes.size();
+  pending_.push_back(std::move(*fill));
+}
+
+Status RowCache::Write(const PendingFill& fill) {
+  const FillArgs args = fill.Args();
+  EDO_RETURN_IF_ERROR(backend_->WriteSlots(args, {}));
+  return backend_->PublishSlots(args, {});
+}
+
+// Completes fills whose readers are gone. Needs fill_mutex_ (but in the destructor).
+Status RowCache::RetirePending(bool wait) {
+  while (!pending_.empty()) {
+    const PendingFill& fill = pending_.front();
+    if (wait) {
+      gate_.WaitUntilPast(fill.epoch);
+    } else if (!gate_.AllPast(fill.epoch)) {
+      return Status::Ok();
+    }
+    EDO_RETURN_IF_ERROR(Write(fill));
+    pending_bytes_ -= fill.codes.size();
+    pending_.pop_front();
+  }
+  return Status::Ok();
+}
+
+Status RowCache::Flush() {
+  const std::lock_guard lock(fill_mutex_);
+  EDO_RETURN_IF_ERROR(RetirePending(true));
+  if (backend_->synchronous()) return Status::Ok();
+  return backend_->Synchronize(filled_);
+}
+
+Status RowCache::FillFromDevice(const CachedTable& table, std::span<const uint64_t> rows,
+                                const std::byte* codes, Stream stream) {
+  const std::lock_guard lock(fill_mutex_);
+  // The scratch buffers serve one fill at a time: while the last one runs, this one is skipped.
+  EDO_ASSIGN_OR_RETURN(const bool idle, backend_->IsDone(filled_));
+  if (!idle) {
+    skipped_.fetch_add(rows.size(), std::memory_order_relaxed);
+    return Status::Ok();
+  }
+  CountLastFill();
+  std::optional<PendingFill> fill = Sorted(table, rows);
+  if (!fill || fill->positions.empty()) return Status::Ok();
+  const uint64_t count = fill->positions.size();
+  if (count > scratch_->capacity) {
+    backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
+    backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
+    *scratch_ = {};
+    const uint64_t capacity = std::max<uint64_t>(4096, count);
+    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(DeviceScratch::Bytes(capacity)));
+    auto pinned = backend_->AllocatePinned(DeviceScratch::Bytes(capacity));
+    if (!pinned.ok()) {
+      backend_->Free(device, DeviceScratch::Bytes(capacity));
+      return pinned.status();
+    }
+    scratch_->capacity = capacity;
+    scratch_->device = static_cast<std::byte*>(device);
+    scratch_->pinned = static_cast<std::byte*>(*pinned);
+  }
+  const DeviceScratch::Arrays host = scratch_->At(scratch_->pinned);
+  const DeviceScratch::Arrays device = scratch_->At(scratch_->device);
+  const auto upload = [&](const auto& from, auto* to_host, auto* to_device) {
+    const uint64_t bytes = from.size() * sizeof(from[0]);
+    std::memcpy(to_host, from.data(), bytes);
+    return backend_->CopyToDevice(to_device, to_host, bytes, stream);
+  };
+  EDO_RETURN_IF_ERROR(upload(fill->positions, host.positions, device.positions));
+  EDO_RETURN_IF_ERROR(upload(fill->segments, host.segments, device.segments));
+  EDO_RETURN_IF_ERROR(upload(fill->sources, host.sources, device.sources));
+  EDO_RETURN_IF_ERROR(upload(fill->frequencies, host.frequencies, device.frequencies));
+  FillArgs args = fill->Args();
+  args.positions = device.positions;
+  args.evicted = device.evicted;
+  args.segments = device.segments;
+  args.slots = device.slots;
+  args.sources = device.sources;
+  args.frequencies = device.frequencies;
+  args.rows = codes;
+  EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, filled_));
+  {
+    // From the choice on, readers wait for it; those before it are waited for.
+    const std::lock_guard streams(streams_mutex_);
+    EDO_RETURN_IF_ERROR(backend_->ChooseSlots(args, stream));
+    EDO_RETURN_IF_ERROR(backend_->Record(choice_, stream));
+    ++choices_;
+    for (auto& [handle, reads] : streams_) {
+      if (handle == stream.handle) {
+        reads.seen_choice = choices_;
+      } else {
+        EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, reads.event));
+      }
+    }
+  }
+  EDO_RETURN_IF_ERROR(backend_->WriteSlots(args, stream));
+  EDO_RETURN_IF_ERROR(backend_->PublishSlots(args, stream));
+  EDO_RETURN_IF_ERROR(backend_->CopyToHost(host.slots, device.slots, count * 4, stream));
+  EDO_RETURN_IF_ERROR(backend_->CopyToHost(host.evicted, device.evicted, count * 8, stream));
+  EDO_RETURN_IF_ERROR(backend_->Record(filled_, stream));
+  scratch_->uncounted = count;
+  return Status::Ok();
+}
+
+// Adds the outcome of the last device fill, which is done, to the counters. Needs fill_mutex_.
+void RowCache::CountLastFill() {
+  const DeviceScratch::Arrays host = scratch_->At(scratch_->pinned);
+  for (uint64_t i = 0; i < scratch_->uncounted; ++i) {
+    (host.slots[i] == kNoSlot ? rejected_ : fills_).fetch_add(1, std::memory_order_relaxed);
+    if (host.evicted[i] != kNoPosition) evictions_.fetch_add(1, std::memory_order_relaxed);
+  }
+  scratch_->uncounted = 0;
+}
+
+// ---- invalidating, pinning
+// -----------------------------------------------------------------------
+
+// Runs call(view, positions, count, bytes of done) with the rows' positions where the backend can
+// read them. Needs fill_mutex_.
+template <typename Call>
+Status RowCache::OnPositions(const CachedTable& table, std::span<const uint64_t> rows,
+                             std::vector<uint8_t>* done, Call call) {
+  done->assign(rows.size(), 0);
+  EDO_RETURN_IF_ERROR(RetirePending(true));
+  const auto* const blocks = table.size_class_->blocks.load();
+  if (blocks == nullptr || rows.empty()) return Status::Ok();
+  std::vector<uint64_t> positions;
+  positions.reserve(rows.size());
+  for (const uint64_t row : rows) {
+    if (row >= table.rows_) {
+      return Status::InvalidArgument("row " + std::to_string(row) + " of a table of " +
+                                     std::to_string(table.rows_) + " rows");
+    }
+    positions.push_back(table.first_position_ + row);
+  }
+  const auto count = static_cast<uint32_t>(positions.size());
+  if (backend_->synchronous()) {
+    return call(blocks->view, positions.data(), count, done->data(), Stream{});
+  }
+  const uint64_t bytes = uint64_t{count} * 9;
+  EDO_ASSIGN_OR_RETURN(void* const memory, backend_->Allocate(bytes));
+  auto* const device = static_cast<uint64_t*>(memory);
+  auto* const device_done = reinterpret_cast<uint8_t*>(device + count);
+  const Stream stream{};
+  Status s = backend_->Synchronize(filled_);
+  if (s.ok()) s = backend_->CopyToDevice(device, positions.data(), uint64_t{count} * 8, stream);
+  if (s.ok()) s = call(blocks->view, device, count, device_done, stream);
+  if (s.ok()) s = backend_->CopyToHost(done->data(), device_done, count, stream);
+  if (s.ok()) s = backend_->Synchronize(stream);
+  backend_->Free(memory, bytes);
+  return s;
+}
+
+Status RowCache::Invalidate(const CachedTable& table, std::span<const uint64_t> rows) {
+  const std::lock_guard lock(fill_mutex_);
+  std::vector<uint8_t> done;
+  return OnPositions(
+      table, rows, &done,
+      [&](const BlockView& view, const uint64_t* positions, uint32_t count, uint8_t*,
+          Stream stream) { return backend_->Invalidate(view, positions, count, stream); });
+}
+
+Status RowCache::Pin(const CachedTable& table, std::span<const uint64_t> rows,
+                     std::vector<uint8_t>* pinned) {
+  const std::lock_guard lock(fill_mutex_);
+  return OnPositions(
+      table, rows, pinned,
+      [&](const BlockView& view, const uint64_t* positions, uint32_t count, uint8_t* done,
+          Stream stream) { return backend_->Pin(view, positions, count, +1, done, stream); });
+}
+
+Status RowCache::Unpin(const CachedTable& table, std::span<const uint64_t> rows) {
+  const std::lock_guard lock(fill_mutex_);
+  std::vector<uint8_t> done;
+  return OnPositions(
+      table, rows, &done,
+      [&](const BlockView& view, const uint64_t* positions, uint32_t count, uint8_t* unpinned,
+          Stream stream) { return backend_->Pin(view, positions, count, -1, unpinned, stream); });
+}
+
+// ---- counters
+// ------------------------------------------------------------------------------------
+
+RowCacheCounters RowCache::counters() {
+  if (!backend_->synchronous()) {
+    const std::lock_guard lock(fill_mutex_);
+    const Result<bool> done = backend_->IsDone(filled_);
+    if (done.ok() && *done) CountLastFill();
+  }
+  RowCacheCounters counters;
+  counters.hits = hits_.load(std::memory_order_relaxed);
+  counters.misses = misses_.load(std::memory_order_relaxed);
+  counters.fills = fills_.load(std::memory_order_relaxed);
+  counters.evictions = evictions_.load(std::memory_order_relaxed);
+  counters.rejected = rejected_.load(std::memory_order_relaxed);
+  counters.skipped = skipped_.load(std::memory_order_relaxed);
+  counters.deferred = deferred_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(tables_mutex_);
+  for (const auto& c : classes_) counters.bytes += c->bytes();
+  return counters;
+}
+
+uint64_t RowCache::slots_of(const CachedTable& table) const {
+  const std::lock_guard lock(tables_mutex_);
+  const auto* const blocks = table.size_class_->blocks.load();
+  return blocks ? blocks->view.blocks * kSlots : 0;
+}
+
+}  // namespace edo::gpucache

@@ -1,0 +1,206 @@
+// RowCache: the hot rows of many tables, still encoded, in the memory of one backend. It knows
+// nothing of disk: it is asked (Gather, Pool), tells what it lacks, and is given rows (Fill).
+//
+// Layout and invariants of the blocks: kernels/row_layout.h. Tables whose rows have the same shape
+// share one *size class* of blocks, and the byte budget is divided among the classes (budget.h).
+//
+// Publication. A fill clears the tags of its victims, waits until no reader can still see them,
+// writes, publishes. On a synchronous backend (the CPU) readers announce themselves in an EpochGate
+// and never wait. A fill that would have to wait lays its rows aside and is completed by a later
+// one; a fill that meets another fill, or too many rows laid aside, is skipped: the rows stay on
+// disk, nothing is lost. On a GPU the fill's stream waits for the events of the streams that read,
+// and later readers' streams for the event of the choice.
+//
+// Every method may be called from any thread. Handles must not outlive the cache, and a handle must
+// outlive the calls that use it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "edo/status.h"
+#include "gpucache/admission.h"
+#include "gpucache/epoch_gate.h"
+#include "gpucache/position_space.h"
+#include "kernels/backend.h"
+
+namespace edo::gpucache {
+
+struct RowCacheOptions {
+  uint64_t bytes = 0;  // headers, payload and pin counts of all blocks together
+  // 1 << this neighbouring rows share a block. Unset: 4 where rows are read by columns and
+  // neighbours share lines, else 1, which spreads rows over the blocks most evenly.
+  std::optional<uint32_t> group_shift{};
+  uint64_t pending_bytes = uint64_t{8} << 20;  // rows that may lie aside, waiting for readers
+};
+
+struct RowCacheCounters {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t fills = 0;      // rows brought in
+  uint64_t evictions = 0;  // rows that had to go for them
+  uint64_t rejected = 0;   // rows not admitted: every row of their block is worth more
+  uint64_t skipped = 0;    // rows not admitted: another fill was under way
+  uint64_t deferred = 0;   // rows laid aside until readers were done
+  uint64_t bytes = 0;      // reserved for blocks now
+};
+
+struct SizeClass;
+
+// A table's place in the cache, for one generation of its rows.
+class CachedTable {
+ public:
+  const kernels::RowFormat& format() const { return format_; }
+  uint64_t rows() const { return rows_; }
+
+ private:
+  friend class RowCache;
+  CachedTable() = default;
+  SizeClass* size_class_ = nullptr;
+  kernels::RowFormat format_;
+  uint64_t first_position_ = 0;
+  uint64_t rows_ = 0;
+};
+
+// What to read and where to (kernels/backend.h has the meaning of each). All pointers are the
+// backend's: device memory on a GPU. `counts` starts as zeros.
+struct GatherQuery {
+  const uint64_t* rows = nullptr;
+  uint32_t count = 0;
+  kernels::OutputRows out;
+  bool zero_absent = true;
+  uint32_t* misses = nullptr;
+  kernels::RowMark* marks = nullptr;
+  kernels::QueryCounts* counts = nullptr;
+};
+struct PoolQuery {
+  const uint64_t* rows = nullptr;
+  uint32_t count = 0;
+  kernels::Bags bags;
+  kernels::OutputRows out;
+  uint32_t* incomplete = nullptr;
+  kernels::RowMark* marks = nullptr;
+  kernels::QueryCounts* counts = nullptr;
+};
+
+class RowCache {
+ public:
+  // kInvalidArgument: no bytes, or a group of more than 8 rows.
+  static Result<std::unique_ptr<RowCache>> Make(std::shared_ptr<kernels::Backend> backend,
+                                                const RowCacheOptions& options);
+  ~RowCache();
+  RowCache(const RowCache&) = delete;
+  RowCache& operator=(const RowCache&) = delete;
+
+  // Gives a table a place. The last owner gone, its rows are cleared and its positions given back.
+  // May re-divide the budget: classes whose share changes start empty. `cell_bytes`: 0 = rows are
+  // read whole (row_layout.h). kInvalidArgument: the budget holds no block of such rows, or side
+  // data is too long; kNoSpace: no memory, or no share left beside the other classes' tables.
+  Result<std::shared_ptr<const CachedTable>> AddTable(const kernels::RowFormat& format,
+                                                      uint64_t rows, uint32_t cell_bytes = 0);
+
+  // Probes, gathers and decodes. Cost: kernels/backend.h, ProbeGather.
+  Status Gather(const CachedTable& table, const GatherQuery& query, kernels::Stream stream = {});
+  Status Pool(const CachedTable& table, const PoolQuery& query, kernels::Stream stream = {});
+  // On an asynchronous backend the caller, when it has read its counts, adds them here.
+  void AddCounts(uint64_t hits, uint64_t misses);
+
+  // Offers rows that were missed and have been read: row numbers, each as often as it was missed,
+  // and their encoded rows as on disk, (rows.size(), row_bytes), in host memory. Synchronous
+  // backends.
+  void Fill(const CachedTable& table, std::span<const uint64_t> rows,
+            std::vector<std::byte>&& codes);
+  // The same for asynchronous backends: `codes` lies in device memory and stays there, unchanged,
+  // until the stream has done what is enqueued here.
+  Status FillFromDevice(const CachedTable& table, std::span<const uint64_t> rows,
+                        const std::byte* codes, kernels::Stream stream);
+
+  // Forgets rows. What was filled before this returns is not seen by a read that starts after it.
+  Status Invalidate(const CachedTable& table, std::span<const uint64_t> rows);
+
+  // Pins rows that are resident, so that no fill takes their place until they are unpinned as
+  // often; pinned[i] = 1 where it was. Waits for a fill that is under way. An invalidation drops
+  // pins.
+  Status Pin(const CachedTable& table, std::span<const uint64_t> rows,
+             std::vector<uint8_t>* pinned);
+  Status Unpin(const CachedTable& table, std::span<const uint64_t> rows);
+
+  // Completes fills that wait for readers; waits for those readers.
+  Status Flush();
+
+  RowCacheCounters counters();
+  const kernels::Backend& backend() const { return *backend_; }
+  // Slots that a table's class has now, for tests and messages.
+  uint64_t slots_of(const CachedTable& table) const;
+
+ private:
+  // A fill between the choice of its slots and their publication.
+  struct PendingFill {
+    SizeClass* size_class = nullptr;
+    kernels::RowFormat format;
+    uint32_t clock = 0;
+    uint64_t epoch = 0;
+    std::vector<uint64_t> positions;
+    std::vector<uint16_t> frequencies;
+    std::vector<uint32_t> segments;
+    std::vector<uint32_t> slots;
+    std::vector<uint32_t> sources;
+    std::vector<std::byte> codes;
+    kernels::FillArgs Args() const;
+  };
+  // Device memory that the fills of an asynchronous backend use in turns.
+  struct DeviceScratch;
+  struct StreamReads {
+    kernels::Event event;
+    uint64_t seen_choice = 0;
+  };
+
+  RowCache(std::shared_ptr<kernels::Backend> backend, const RowCacheOptions& options);
+  void RemoveTable(const CachedTable& table);
+  Status Redivide(SizeClass* grown);
+  Status Resize(SizeClass* size_class, uint64_t blocks);
+  std::optional<PendingFill> Sorted(const CachedTable& table, std::span<const uint64_t> rows);
+  Status Write(const PendingFill& fill);
+  Status RetirePending(bool wait);
+  void CountLastFill();
+  Status DrainReaders();
+  template <typename Call>
+  Status OnPositions(const CachedTable& table, std::span<const uint64_t> rows,
+                     std::vector<uint8_t>* done, Call call);
+  template <typename Launch>
+  Status Read(SizeClass* size_class, uint32_t count, kernels::Stream stream, Launch launch);
+
+  const std::shared_ptr<kernels::Backend> backend_;
+  const RowCacheOptions options_;
+
+  EpochGate gate_;  // synchronous backends
+  std::atomic<uint64_t> hits_{0}, misses_{0}, fills_{0}, evictions_{0}, rejected_{0}, skipped_{0},
+      deferred_{0};
+
+  // Held while a fill, an invalidation, a pin or a change of tables is under way; never by a read
+  // on a synchronous backend.
+  std::mutex fill_mutex_;
+  std::deque<PendingFill> pending_;
+  uint64_t pending_bytes_ = 0;
+  std::unique_ptr<DeviceScratch> scratch_;
+
+  mutable std::mutex tables_mutex_;  // taken before fill_mutex_
+  std::vector<std::unique_ptr<SizeClass>> classes_;
+  PositionSpace positions_;
+
+  std::mutex streams_mutex_;  // asynchronous backends; taken after fill_mutex_
+  std::map<void*, StreamReads> streams_;
+  kernels::Event choice_;  // of the last ChooseSlots
+  uint64_t choices_ = 0;
+  kernels::Event filled_;  // of the last fill
+};
+
+}  // namespace edo::gpucache

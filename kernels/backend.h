@@ -1,0 +1,228 @@
+// Backend: a place where kernels run - the CPU, or a GPU through CUDA - with its memory, its
+// streams and events, and every kernel as one pure virtual function with its contract. This list is
+// the list of kernels: a backend that lacks one does not compile. Bodies lie in cpu/ and cuda/
+// under the same file names.
+//
+// Kernels neither allocate nor wait; the caller gives memory that the backend can reach. On a GPU
+// they are enqueued on the stream and return at once; on the CPU they are done when they return.
+// The arrays that one call writes must not overlap those it reads. Every function may be called
+// from any thread; calls on one stream run in order.
+//
+// Bits. The CUDA bodies give the same bits as the CPU bodies for every kernel below, pooled sums
+// included: a sum goes over the ids of its bag in their order, in binary32, one rounding an
+// addition. What may differ is the order of compacted lists (said at each).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "edo/options.h"
+#include "edo/status.h"
+#include "kernels/row_layout.h"
+
+namespace edo::kernels {
+
+struct Stream {
+  void* handle = nullptr;  // null: the backend's default stream
+};
+struct Event {
+  void* handle = nullptr;
+};
+
+// ---- what kernels are given ---------------------------------------------------------------------
+
+// Where decoded rows go: row i at `values` + i * stride values of `type`.
+struct OutputRows {
+  void* values = nullptr;
+  FloatType type = FloatType::kF32;
+  uint64_t stride = 0;  // values from one row to the next, >= dim
+};
+
+// Rows of one table, asked for by number.
+struct RowQuery {
+  const uint64_t* rows = nullptr;  // (count) row numbers; >= table_rows: absent
+  uint32_t count = 0;
+  uint64_t first_position = 0;  // of the table: a row's position is this plus its number
+  uint64_t table_rows = 0;
+};
+
+// Counters of one call. The caller sets them to zero; on a GPU they are read lazily.
+struct QueryCounts {
+  uint32_t misses = 0;  // rows on the miss list
+  uint32_t absent = 0;  // rows beyond the table
+  uint32_t bags = 0;    // bags on the list of incomplete bags
+  uint32_t unused = 0;
+};
+
+// What became of a row of a query; numbered as edo::RowState.
+enum class RowMark : uint8_t { kFound = 0, kAbsent = 1, kMissed = 3 };
+
+struct ProbeGatherArgs {
+  BlockView blocks;
+  RowFormat format;
+  RowQuery query;
+  OutputRows out;                 // (query.count)
+  bool zero_absent = true;        // absent rows become zeros; else their place is left as it was
+  uint32_t clock = 0;             // for the scores (score.h)
+  uint32_t* misses = nullptr;     // out: (query.count) places in `rows` that are not resident; on
+                                  // the CPU ascending, on a GPU in any order
+  RowMark* marks = nullptr;       // out: (query.count), or null
+  QueryCounts* counts = nullptr;  // in, out
+};
+
+enum class PoolMode : uint8_t { kSum, kMean };
+
+// Ids of bags as in PyTorch's EmbeddingBag: bag b holds ids offsets[b] .. offsets[b + 1] - 1.
+struct Bags {
+  const uint64_t* offsets = nullptr;  // (count + 1), ascending; offsets[0] = 0
+  uint32_t count = 0;
+  const float* weights = nullptr;  // one an id, or null; only with kSum
+  PoolMode mode = PoolMode::kSum;
+};
+
+struct ProbePoolArgs {
+  BlockView blocks;
+  RowFormat format;
+  RowQuery query;  // all ids of all bags
+  Bags bags;
+  OutputRows out;  // (bags.count)
+  uint32_t clock = 0;
+  uint32_t* incomplete = nullptr;  // out: (bags.count) bags that hold a row that is not resident;
+                                   // on the CPU ascending, on a GPU in any order
+  RowMark* marks = nullptr;        // out: (query.count), or null
+  QueryCounts* counts = nullptr;   // in, out: `misses` counts ids, `bags` the list
+};
+
+struct PoolArgs {
+  const float* rows = nullptr;     // (ids, dim)
+  const RowMark* marks = nullptr;  // (ids), or null: all found
+  uint32_t dim = 0;
+  Bags bags;
+  const uint32_t* out_bags = nullptr;  // (bags.count) where each goes, or null: in order
+  OutputRows out;
+};
+
+struct GatherArgs {
+  const std::byte* rows = nullptr;  // encoded rows as on disk: codes, then side data
+  uint64_t row_stride = 0;          // bytes from one to the next
+  RowFormat format;
+  const uint32_t* sources = nullptr;   // (count) which row, or null: 0, 1, 2, ...
+  const uint32_t* out_rows = nullptr;  // (count) where it goes, or null: 0, 1, 2, ...
+  uint32_t count = 0;
+  OutputRows out;
+};
+
+// Rows to be brought into the cache, grouped by the block they go to.
+struct FillArgs {
+  BlockView blocks;
+  RowFormat format;
+  const uint64_t* positions = nullptr;    // (count) sorted by block
+  const uint16_t* frequencies = nullptr;  // (count) estimates of how often each was asked for
+  const uint32_t* segments = nullptr;     // (segment_count + 1) first row of each block's rows
+  uint32_t segment_count = 0;
+  uint32_t count = 0;
+  uint32_t clock = 0;
+  uint32_t* slots = nullptr;        // (count) written by ChooseSlots, read by the others
+  uint64_t* evicted = nullptr;      // (count) out, or null: position that had to go, or
+                                    // kNoPosition
+  const std::byte* rows = nullptr;  // encoded rows as on disk, for WriteSlots
+  uint64_t row_stride = 0;
+  const uint32_t* sources = nullptr;  // (count) which row of `rows`, or null: 0, 1, 2, ...
+};
+inline constexpr uint64_t kNoPosition = ~uint64_t{0};
+
+// ---- the backend --------------------------------------------------------------------------------
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;  // "cpu", "cuda", "simt"
+  virtual std::string device() const = 0;     // what it runs on, in words
+  // True: kernels and copies are done when the call returns, and host pointers are device pointers.
+  virtual bool synchronous() const = 0;
+
+  // ---- memory. kNoSpace names the bytes asked for. Free takes null.
+  virtual Result<void*> Allocate(uint64_t bytes) = 0;   // device memory, 256-byte aligned; holds
+                                                        // zeros
+  virtual void Free(void* memory, uint64_t bytes) = 0;  // waits for work that uses it
+  virtual Result<void*> AllocatePinned(
+      uint64_t bytes) = 0;  // host memory that copies reach directly
+  virtual void FreePinned(void* memory, uint64_t bytes) = 0;
+  virtual uint64_t FreeBytes() const = 0;  // of device memory, for messages and defaults
+
+  // ---- streams and events
+  virtual Result<Stream> CreateStream() = 0;
+  virtual void DestroyStream(Stream stream) = 0;  // waits for its work
+  virtual Result<Event> CreateEvent() = 0;
+  virtual void DestroyEvent(Event event) = 0;
+  virtual Status Record(Event event, Stream stream) = 0;
+  virtual Status WaitFor(Stream stream, Event event) = 0;  // later work of `stream` waits
+  virtual Result<bool> IsDone(Event event) = 0;
+  virtual Status Synchronize(Event event) = 0;  // the host waits
+  virtual Status Synchronize(Stream stream) = 0;
+
+  // ---- copies. Between the host and a device the host side should be pinned; pageable memory is
+  // staged, and a copy to it makes the host wait.
+  virtual Status CopyToDevice(void* device, const void* host, uint64_t bytes, Stream stream) = 0;
+  virtual Status CopyToHost(void* host, const void* device, uint64_t bytes, Stream stream) = 0;
+  virtual Status Zero(void* device, uint64_t bytes, Stream stream) = 0;
+
+  // ---- kernels: reading
+
+  // Probes the cache for each row of the query and decodes what is resident to its place in `out`;
+  // lists the rest in `misses`, whose places in `out` are left as they were. Raises the scores of
+  // rows found. Reads a block's tags (64 bytes), then one entry and the codes a hit.
+  virtual Status ProbeGather(const ProbeGatherArgs& args, Stream stream) = 0;
+
+  // Pools each bag whose rows are all resident into its row of `out`; lists the other bags in
+  // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
+  // an empty bag gives zeros. mean = sum / number of ids present.
+  virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
+
+  // Pools decoded rows, by the same rules and to the same bits as ProbePool.
+  virtual Status Pool(const PoolArgs& args, Stream stream) = 0;
+
+  // Decodes rows of an array, as ProbeGather does those of the cache.
+  virtual Status Gather(const GatherArgs& args, Stream stream) = 0;
+
+  // ---- kernels: filling. Publication takes three steps, so that a reader sees the old row, the
+  // new row or a miss, never a mixture: ChooseSlots clears the tags of the victims; the caller then
+  // waits for the readers that may still see them; WriteSlots, PublishSlots. Fills of one cache
+  // never run side by side, and a slot chosen is pinned until it is published.
+
+  // slots[i] = the slot that row i may take, or kNoSlot: it is resident already, or no slot of its
+  // block is worth less (MayReplace in score.h). A free slot is taken first, else the
+  // one of least aged value that is not pinned; its tag is cleared.
+  virtual Status ChooseSlots(const FillArgs& args, Stream stream) = 0;
+  // Writes codes, side data, high tag and score of every chosen slot; not yet visible.
+  virtual Status WriteSlots(const FillArgs& args, Stream stream) = 0;
+  // Makes the chosen slots visible and unpins them.
+  virtual Status PublishSlots(const FillArgs& args, Stream stream) = 0;
+
+  // Clears the tag of every slot that holds a position in [first, last), and its pins. Neither this
+  // nor the next beside a fill.
+  virtual Status InvalidateRange(const BlockView& blocks, uint64_t first, uint64_t last,
+                                 Stream stream) = 0;
+  // Clears the tags, and the pins, of these positions where they are resident.
+  virtual Status Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t count,
+                            Stream stream) = 0;
+  // Adds `delta` (+1 or -1) to the pin counts of the positions that are resident; done[i] = 1 where
+  // it was. A count of 255 takes no further pin (done[i] = 0). Not beside a fill.
+  virtual Status Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
+                     uint8_t* done, Stream stream) = 0;
+  // Rewrites every score as of `clock`, so that none is older than half the clock's range.
+  virtual Status AgeScores(const BlockView& blocks, uint32_t clock, Stream stream) = 0;
+};
+
+// ---- the backends there are
+// ----------------------------------------------------------------------
+
+std::shared_ptr<Backend> MakeCpuBackend();
+
+// kUnsupported says why there is none: not built in, no driver, a driver too old, no device.
+Result<std::shared_ptr<Backend>> MakeCudaBackend();
+
+}  // namespace edo::kernels

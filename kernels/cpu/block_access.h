@@ -1,0 +1,111 @@
+// How the CPU bodies touch what readers and a fill share: low tags and scores. A reader on one
+// thread may run beside a fill on another; everything else in a block is written only while no
+// reader can see it (row_layout.h, I2).
+#pragma once
+
+#include <atomic>
+#include <cstring>
+
+#include "kernels/cpu/simd.h"
+#include "kernels/row_layout.h"
+#include "kernels/score.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace edo::kernels {
+
+// Slots of a block whose low tag is `tag`, as a bit mask; loads with acquire order.
+EDO_SIMD_INLINE uint32_t MatchTags(uint16_t* tags, uint16_t tag) {
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+  // Vector loads: aligned 16-bit elements are never torn, and on x86 every load is an acquire.
+  const __m128i wanted = _mm_set1_epi16(static_cast<short>(tag));
+  const auto* at = reinterpret_cast<const __m128i*>(tags);
+  const __m128i a = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(at), wanted),
+                                    _mm_cmpeq_epi16(_mm_load_si128(at + 1), wanted));
+  const __m128i b = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(at + 2), wanted),
+                                    _mm_cmpeq_epi16(_mm_load_si128(at + 3), wanted));
+  const uint32_t mask = static_cast<uint32_t>(_mm_movemask_epi8(a)) |
+                        static_cast<uint32_t>(_mm_movemask_epi8(b)) << 16;
+  std::atomic_signal_fence(std::memory_order_acquire);
+  return mask;
+#else
+  uint32_t mask = 0;
+  for (uint32_t slot = 0; slot < kSlots; ++slot) {
+    const uint16_t found = std::atomic_ref<uint16_t>(tags[slot]).load(std::memory_order_acquire);
+    mask |= uint32_t{found == tag} << slot;
+  }
+  return mask;
+#endif
+}
+
+EDO_SIMD_INLINE uint16_t LoadTag(uint16_t* tag) {
+  return std::atomic_ref<uint16_t>(*tag).load(std::memory_order_relaxed);
+}
+// Clears a tag. What must not come before it is ordered by the caller's epoch.
+EDO_SIMD_INLINE void ClearTag(uint16_t* tag) {
+  std::atomic_ref<uint16_t>(*tag).store(0, std::memory_order_relaxed);
+}
+// Everything written to the slot before becomes visible to whoever sees the tag.
+EDO_SIMD_INLINE void PublishTag(uint16_t* tag, uint16_t value) {
+  std::atomic_ref<uint16_t>(*tag).store(value, std::memory_order_release);
+}
+
+EDO_SIMD_INLINE uint32_t HighTag(const std::byte* entry) {
+  uint32_t tag;
+  std::memcpy(&tag, entry + kEntryHighTag, sizeof tag);
+  return tag;
+}
+EDO_SIMD_INLINE std::atomic_ref<uint16_t> Score(std::byte* entry) {
+  return std::atomic_ref<uint16_t>(*reinterpret_cast<uint16_t*>(entry + kEntryScore));
+}
+
+// A hit. Two readers may lose one of their hits to each other: the score is an estimate.
+EDO_SIMD_INLINE void TouchScore(std::byte* entry, uint32_t clock) {
+  const auto score = Score(entry);
+  const uint16_t old = score.load(std::memory_order_relaxed);
+  const uint16_t touched = Touch(old, clock);
+  if (touched != old) score.store(touched, std::memory_order_relaxed);
+}
+
+// The slot that holds `place`, or kSlots. `candidates` = MatchTags of its low tag.
+EDO_SIMD_INLINE uint32_t FindSlot(const BlockView& blocks, const Place& place,
+                                  uint32_t candidates) {
+  while (candidates != 0) {
+    const auto slot = static_cast<uint32_t>(std::countr_zero(candidates));
+    if (HighTag(blocks.Entry(place.block, slot)) == place.high_tag) return slot;
+    candidates &= candidates - 1;
+  }
+  return kSlots;
+}
+
+// Decodes values [first, first + count) of a slot's row. Cell by cell: values stand alone.
+// `first` and the cells' sizes are multiples of a value.
+EDO_SIMD_INLINE void DecodeSlot(const BlockView& blocks, uint64_t block, uint32_t slot,
+                                const RowFormat& format, uint32_t first, uint32_t count,
+                                void (*decode)(const std::byte*, const std::byte*, uint32_t,
+                                               std::byte*),
+                                uint32_t out_value_bytes, std::byte* out) {
+  const std::byte* const payload = blocks.Payload(block);
+  const std::byte* const side = blocks.Entry(block, slot) + kEntrySide;
+  const uint32_t value_bytes = format.code_bytes / format.dim;
+  if (blocks.shape.columns == 1) {
+    decode(payload + blocks.CodeOffset(slot, first * value_bytes), side, count, out);
+    return;
+  }
+  const uint32_t cell_values = blocks.shape.cell_bytes / value_bytes;
+  for (uint32_t at = first; at < first + count;) {
+    const uint32_t end = (at / cell_values + 1) * cell_values;
+    const uint32_t piece = (end < first + count ? end : first + count) - at;
+    decode(payload + blocks.CodeOffset(slot, at * value_bytes), side, piece,
+           out + size_t{at - first} * out_value_bytes);
+    at += piece;
+  }
+}
+
+EDO_SIMD_INLINE void PrefetchRow(const std::byte* row, uint32_t bytes) {
+  for (uint32_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+}
+
+}  // namespace edo::kernels

@@ -1,0 +1,142 @@
+// CPU bodies of ProbePool and Pool. A sum starts at +0 and goes over the ids of its bag in order,
+// in binary32: acc = acc + x, with weights acc = acc + (w * x), every step rounded; a mean is the
+// sum divided by the number of ids present. The columns of a row are summed in panels that fit the
+// stack, so nothing is allocated.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/codec_kernels.h"
+#include "kernels/cpu/block_access.h"
+#include "kernels/cpu/bodies.h"
+
+namespace edo::kernels::cpu {
+namespace {
+
+constexpr uint32_t kPanel = 1024;  // columns summed at once
+constexpr uint32_t kPiece = 64;    // ids of a bag looked at together
+
+EDO_SIMD_CLONES
+void Add(float* __restrict sum, const float* __restrict row, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) sum[i] = sum[i] + row[i];
+}
+EDO_SIMD_CLONES
+void AddWeighted(float* __restrict sum, const float* __restrict row, float weight, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const float product = weight * row[i];
+    sum[i] = sum[i] + product;
+  }
+}
+EDO_SIMD_CLONES
+void Divide(float* __restrict sum, float divisor, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) sum[i] = sum[i] / divisor;
+}
+
+// Sum of one panel of columns of one bag.
+struct PanelSum {
+  float sum[kPanel];
+  uint64_t present = 0;
+
+  void Start(uint32_t count) {
+    std::fill_n(sum, count, 0.0f);
+    present = 0;
+  }
+  void Take(const float* row, const float* weight, uint32_t count) {
+    weight ? AddWeighted(sum, row, *weight, count) : Add(sum, row, count);
+    ++present;
+  }
+  void Finish(PoolMode mode, FloatType type, uint32_t count, std::byte* out) {
+    if (mode == PoolMode::kMean && present > 0) Divide(sum, static_cast<float>(present), count);
+    F32RowDecoder(type)(reinterpret_cast<const std::byte*>(sum), nullptr, count, out);
+  }
+};
+
+std::byte* OutAt(const OutputRows& out, uint64_t row, uint32_t column) {
+  return static_cast<std::byte*>(out.values) +
+         (row * out.stride + column) * FloatTypeBytes(out.type);
+}
+
+}  // namespace
+
+void ProbePool(const ProbePoolArgs& args) {
+  const BlockView& blocks = args.blocks;
+  const RowQuery& query = args.query;
+  const uint32_t dim = args.format.dim;
+  const DecodeRowFunction decode = RowDecoder(args.format.codec, FloatType::kF32);
+  PanelSum panel;
+  float row[kPanel];
+  Place places[kPiece];
+  uint32_t slots[kPiece];
+
+  for (uint32_t b = 0; b < args.bags.count; ++b) {
+    const uint64_t begin = args.bags.offsets[b];
+    const uint64_t end = args.bags.offsets[b + 1];
+    uint32_t missed = 0;
+    for (uint32_t first = 0; first < dim && missed == 0; first += kPanel) {
+      const uint32_t columns = std::min(kPanel, dim - first);
+      panel.Start(columns);
+      for (uint64_t base = begin; base < end; base += kPiece) {
+        const auto piece = static_cast<uint32_t>(std::min<uint64_t>(kPiece, end - base));
+        for (uint32_t i = 0; i < piece; ++i) {
+          slots[i] = query.rows[base + i] < query.table_rows ? 0 : kNoSlot;
+          if (slots[i] == kNoSlot) continue;
+          places[i] = PlaceOf(query.first_position + query.rows[base + i], blocks.blocks,
+                              blocks.group_shift);
+          __builtin_prefetch(blocks.Header(places[i].block));
+        }
+        for (uint32_t i = 0; i < piece; ++i) {
+          if (slots[i] == kNoSlot) continue;
+          slots[i] = FindSlot(blocks, places[i],
+                              MatchTags(blocks.LowTags(places[i].block), places[i].low_tag));
+          if (slots[i] == kSlots) continue;
+          const std::byte* const codes =
+              blocks.Payload(places[i].block) + blocks.CodeOffset(slots[i], 0);
+          PrefetchRow(codes, std::min<uint32_t>(args.format.code_bytes, 256));
+        }
+        for (uint32_t i = 0; i < piece; ++i) {
+          const bool absent = slots[i] == kNoSlot;
+          const bool miss = slots[i] == kSlots;
+          if (first == 0) {
+            missed += miss;
+            args.counts->absent += absent;
+            if (args.marks != nullptr) {
+              args.marks[base + i] = absent ? RowMark::kAbsent
+                                     : miss ? RowMark::kMissed
+                                            : RowMark::kFound;
+            }
+            if (!absent && !miss) TouchScore(blocks.Entry(places[i].block, slots[i]), args.clock);
+          }
+          if (absent || missed > 0) continue;  // a bag that lacks a row is only counted
+          DecodeSlot(blocks, places[i].block, slots[i], args.format, first, columns, decode, 4,
+                     reinterpret_cast<std::byte*>(row));
+          panel.Take(row, args.bags.weights ? args.bags.weights + base + i : nullptr, columns);
+        }
+      }
+      if (missed == 0) {
+        panel.Finish(args.bags.mode, args.out.type, columns, OutAt(args.out, b, first));
+      }
+    }
+    if (missed > 0) {
+      args.counts->misses += missed;
+      args.incomplete[args.counts->bags++] = b;
+    }
+  }
+}
+
+void Pool(const PoolArgs& args) {
+  PanelSum panel;
+  for (uint32_t b = 0; b < args.bags.count; ++b) {
+    const uint64_t to = args.out_bags ? args.out_bags[b] : b;
+    for (uint32_t first = 0; first < args.dim; first += kPanel) {
+      const uint32_t columns = std::min(kPanel, args.dim - first);
+      panel.Start(columns);
+      for (uint64_t i = args.bags.offsets[b]; i < args.bags.offsets[b + 1]; ++i) {
+        if (args.marks != nullptr && args.marks[i] != RowMark::kFound) continue;
+        panel.Take(args.rows + i * args.dim + first,
+                   args.bags.weights ? args.bags.weights + i : nullptr, columns);
+      }
+      panel.Finish(args.bags.mode, args.out.type, columns, OutAt(args.out, to, first));
+    }
+  }
+}
+
+}  // namespace edo::kernels::cpu
