@@ -92,7 +92,8 @@ struct ProbePoolArgs {
   uint32_t* incomplete = nullptr;  // out: (bags.count) bags that hold a row that is not resident;
                                    // on the CPU ascending, on a GPU in any order
   RowMark* marks = nullptr;        // out: (query.count), or null
-  QueryCounts* counts = nullptr;   // in, out: `misses` counts ids, `bags` the list
+  QueryCounts* counts = nullptr;   // in, out: `bags` counts the list, `misses` the ids of
+                                   // its bags that are not absent
 };
 
 struct PoolArgs {

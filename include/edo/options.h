@@ -22,6 +22,14 @@ enum class KeyKind : uint8_t {  // ON DISK: never renumber
 };
 std::string_view KeyKindName(KeyKind kind);  // "dense", "int64", "text"
 
+// What computes. See docs/architecture.md, "Backends".
+enum class BackendKind : uint8_t {
+  kAuto,  // what the environment variable EDO_BACKEND names ("cpu", "cuda"); unset: CUDA where this
+          // build has it and finds a device, else the CPU
+  kCpu,   // device memory is host memory; needs nothing
+  kCuda,  // kUnsupported at open when there is no driver or no device
+};
+
 // Element type of values handed to or by the caller.
 enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 std::string_view FloatTypeName(FloatType type);  // "f32", "f16", "bf16"
@@ -53,6 +61,14 @@ struct StoreOptions {
   uint32_t read_threads = 0;  // threads that one lookup of many chunks may use, the caller's among
                               // them. 0: 4 with direct_reads (more reads in flight), else 1
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
+  // Hot rows of all tables, kept encoded in host memory; every lookup goes through it. Memory is
+  // used as rows come in, at most this much and 3 % (the record of what was missed). 0: none.
+  // OpenTable fails when it holds not even 32 rows of the table.
+  uint64_t cache_bytes = uint64_t{64} << 20;
+
+  // The device of lookups "on device" (table.h), and its own cache of hot rows.
+  BackendKind backend = BackendKind::kAuto;
+  uint64_t device_cache_bytes = 0;  // 0: device lookups read every row through the host
 
   Status Validate() const;
 };

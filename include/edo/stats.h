@@ -17,6 +17,25 @@ struct Stats {
   uint64_t device_bytes = 0;    // bytes those requests asked for
   uint64_t uring_batches = 0;   // groups of reads that went through io_uring together
 
+  // The cache of hot rows in host memory (StoreOptions::cache_bytes).
+  uint64_t cache_hits = 0;       // rows found in it
+  uint64_t cache_misses = 0;     // rows asked for and not found, each time
+  uint64_t cache_fills = 0;      // rows brought in
+  uint64_t cache_evictions = 0;  // rows that had to go for them
+  uint64_t cache_rejected = 0;   // rows not admitted: those they would replace are worth more
+  uint64_t cache_skipped = 0;    // rows not admitted: another thread was filling
+  uint64_t cache_bytes = 0;      // reserved for it now
+
+  // The same of the device's cache (StoreOptions::device_cache_bytes). Counted when a lookup is
+  // finished.
+  uint64_t device_cache_hits = 0;
+  uint64_t device_cache_misses = 0;
+  uint64_t device_cache_fills = 0;
+  uint64_t device_cache_evictions = 0;
+  uint64_t device_cache_bytes = 0;
+
+  std::string backend;  // of device lookups: "cpu", "cuda"
+
   std::string read_path;       // "io_uring", "io_uring, O_DIRECT", "pread", ...
   std::string read_path_note;  // why a faster path was refused; empty when none was
 };

@@ -62,6 +62,40 @@ struct LookupReport {
   std::vector<ReadFailure> failures;
 };
 
+enum class PoolMode : uint8_t { kSum, kMean };
+
+// Bags of keys, as PyTorch's EmbeddingBag takes them: bag b holds keys offsets[b] .. offsets[b+1]-1
+// of the call, the last bag those up to the end.
+struct Bags {
+  std::span<const uint64_t> offsets;  // (bags) ascending from 0; equal neighbours: an empty bag
+  std::span<const float> weights{};   // one a key, or empty; only with kSum
+  PoolMode mode = PoolMode::kSum;
+};
+// The same with offsets and weights in device memory. Offsets that do not ascend from 0 to at most
+// the number of keys are the caller's bug: they are not looked at by the host.
+struct DeviceBags {
+  const uint64_t* offsets = nullptr;  // (count + 1): the last is the number of keys
+  uint64_t count = 0;
+  const float* weights = nullptr;
+  PoolMode mode = PoolMode::kSum;
+};
+
+// A lookup whose output lies in device memory (Table::LookupOnDevice). Rows that the device's cache
+// holds are on their way when the call returns; the others come with Finish. The table must outlive
+// it; one thread at a time.
+class DeviceLookup {
+ public:
+  // Waits for the device work that uses its buffers.
+  virtual ~DeviceLookup() = default;
+  // Whether the device has said what is missing, so that Finish does not wait for it.
+  virtual Result<bool> IsReady() = 0;
+  // Reads the missing rows, enqueues their copy and decode on the stream of the lookup, and offers
+  // them to the device's cache. With nothing missing it enqueues nothing. After it, work enqueued
+  // on that stream finds the output whole. Errors and report as of the host lookups. Call it once;
+  // a lookup destroyed without it leaves missing rows unwritten.
+  virtual Status Finish(LookupReport* report = nullptr) = 0;
+};
+
 struct ScanBatch {
   uint64_t first_row = 0;
   uint64_t row_count = 0;
@@ -113,6 +147,59 @@ class Table {
   // Text tables.
   virtual Status Lookup(std::span<const std::string_view> tokens, const LookupOptions& options,
                         void* out, LookupReport* report = nullptr) const = 0;
+
+  // LookupBags: out[b] = the pooled rows of bag b, (bags, dim) values as above. Rows are decoded to
+  // f32 and summed in f32 in the order of the keys: acc = 0; acc += x, or acc += w * x with each
+  // product rounded first; a mean is the sum divided by the number of rows that took part. Missing
+  // and padding keys take no part, also not in that number; an empty bag gives zeros. The same bits
+  // on every backend, whatever the cache holds.
+  //
+  // Status and report as for Lookup, states one a key. A bag with a row that could not be read is
+  // left as it was; with kError also a bag that lacks a key.
+  // kInvalidArgument: offsets that do not ascend from 0 to at most the number of keys, weights of
+  // another count or with kMean.
+  // Cost: as Lookup. Bags whose rows are all cached need no memory; the others 4 * dim bytes a key,
+  // a few thousand keys at a time.
+  virtual Status LookupBagRows(std::span<const uint64_t> row_numbers, const Bags& bags,
+                               const LookupOptions& options, void* out,
+                               LookupReport* report = nullptr) const = 0;
+  virtual Status LookupBags(std::span<const int64_t> ids, const Bags& bags,
+                            const LookupOptions& options, void* out,
+                            LookupReport* report = nullptr) const = 0;
+  virtual Status LookupBags(std::span<const int32_t> ids, const Bags& bags,
+                            const LookupOptions& options, void* out,
+                            LookupReport* report = nullptr) const = 0;
+  virtual Status LookupBags(std::span<const std::string_view> tokens, const Bags& bags,
+                            const LookupOptions& options, void* out,
+                            LookupReport* report = nullptr) const = 0;
+
+  // LookupOnDevice: `out` lies in device memory of the store's backend (StoreOptions::backend); on
+  // the CPU backend that is any memory. `stream` is a cudaStream_t, null the default stream; all
+  // device work is enqueued there. Row numbers may lie on the device (negative or too large ones
+  // are missing keys); keys of any kind are given on the host, which resolves them. When every row
+  // is in the device's cache the host never waits for the device; DeviceLookup has the rest.
+  // The call fails as Lookup does for bad arguments, kNoSpace without device memory, kIoError
+  // with the device's own words. `out`, `row_numbers` and bags must stay until the stream is done.
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(
+      const int64_t* row_numbers, uint64_t count, const LookupOptions& options, void* out,
+      void* stream = nullptr) const = 0;
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupOnDevice(std::span<const int64_t> ids,
+                                                               const LookupOptions& options,
+                                                               void* out,
+                                                               void* stream = nullptr) const = 0;
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupOnDevice(
+      std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
+      void* stream = nullptr) const = 0;
+  // Pooled, by the rules of LookupBags. A bag is written by the call when all its rows are cached.
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupBagRowsOnDevice(
+      const int64_t* row_numbers, uint64_t count, const DeviceBags& bags,
+      const LookupOptions& options, void* out, void* stream = nullptr) const = 0;
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupBagsOnDevice(
+      std::span<const int64_t> ids, const Bags& bags, const LookupOptions& options, void* out,
+      void* stream = nullptr) const = 0;
+  virtual Result<std::unique_ptr<DeviceLookup>> LookupBagsOnDevice(
+      std::span<const std::string_view> tokens, const Bags& bags, const LookupOptions& options,
+      void* out, void* stream = nullptr) const = 0;
 
   // Row numbers of keys; kMissingRow where the table does not hold the key. All or an error.
   static constexpr uint64_t kMissingRow = UINT64_MAX;

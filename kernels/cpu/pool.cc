@@ -71,6 +71,7 @@ void ProbePool(const ProbePoolArgs& args) {
     const uint64_t begin = args.bags.offsets[b];
     const uint64_t end = args.bags.offsets[b + 1];
     uint32_t missed = 0;
+    uint32_t absent_ids = 0;
     for (uint32_t first = 0; first < dim && missed == 0; first += kPanel) {
       const uint32_t columns = std::min(kPanel, dim - first);
       panel.Start(columns);
@@ -97,7 +98,7 @@ void ProbePool(const ProbePoolArgs& args) {
           const bool miss = slots[i] == kSlots;
           if (first == 0) {
             missed += miss;
-            args.counts->absent += absent;
+            absent_ids += absent;
             if (args.marks != nullptr) {
               args.marks[base + i] = absent ? RowMark::kAbsent
                                      : miss ? RowMark::kMissed
@@ -115,8 +116,9 @@ void ProbePool(const ProbePoolArgs& args) {
         panel.Finish(args.bags.mode, args.out.type, columns, OutAt(args.out, b, first));
       }
     }
+    args.counts->absent += absent_ids;
     if (missed > 0) {
-      args.counts->misses += missed;
+      args.counts->misses += static_cast<uint32_t>(end - begin) - absent_ids;
       args.incomplete[args.counts->bags++] = b;
     }
   }

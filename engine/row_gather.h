@@ -1,0 +1,83 @@
+// RowGather: the read path of one generation of a table, from row numbers to decoded values. Rows
+// that the cache of hot rows holds are decoded from there; the others are read by chunk
+// (lookup.h), decoded, and offered to the cache. Immutable; safe from many threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "edo/table.h"
+#include "engine/store_context.h"
+#include "gpucache/row_cache.h"
+#include "storage/catalog.h"
+#include "storage/codec.h"
+#include "storage/row_store.h"
+
+namespace edo::engine {
+
+// What became of the rows of one gather. Found = count - absent - unread.
+struct GatherOutcome {
+  uint64_t absent = 0;  // row numbers beyond the table
+  uint64_t unread = 0;
+  uint64_t chunks = 0;  // read and proved
+  std::vector<ReadFailure> failures;
+
+  void Add(GatherOutcome&& other);
+};
+
+class RowGather {
+ public:
+  // `record` and `codec` must outlive it. `cached` null: the table has no place in the cache.
+  RowGather(const StoreContext* context, const storage::TableRecord* record,
+            const storage::Codec* codec, std::shared_ptr<const gpucache::CachedTable> cached)
+      : context_(context), record_(record), codec_(codec), cached_(std::move(cached)) {}
+
+  struct Options {
+    bool zero_absent = true;  // else the place of an absent row is left as it was
+    storage::Deadline deadline{};
+  };
+
+  // Row rows[i] to row i of `target`. A row that is unread leaves its place as it was. `marks`:
+  // (rows.size()), or null.
+  GatherOutcome Gather(std::span<const uint64_t> rows, const storage::DecodeTarget& target,
+                       const Options& options, kernels::RowMark* marks) const;
+
+  // Pools bags (offsets of all, bag count + 1 of them, ascending, the last = rows.size()) to the
+  // rows of `target`, by the rules of Table::LookupBags. A bag that holds an unread row - or, with
+  // `whole_bags_only`, an absent one - leaves its place as it was.
+  struct BagOptions {
+    kernels::PoolMode mode = kernels::PoolMode::kSum;
+    const float* weights = nullptr;
+    bool whole_bags_only = false;
+    storage::Deadline deadline{};
+  };
+  GatherOutcome Pool(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
+                     const storage::DecodeTarget& target, const BagOptions& options,
+                     kernels::RowMark* marks) const;
+
+  // Encoded rows, past the cache: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it could
+  // not be read. All row numbers must be < the table's rows.
+  GatherOutcome ReadEncoded(std::span<const uint64_t> rows, const storage::Deadline& deadline,
+                            std::byte* codes, uint8_t* unread) const;
+
+ private:
+  struct Scratch;
+  GatherOutcome ReadMisses(std::span<const uint64_t> rows, std::span<const uint32_t> misses,
+                           const storage::DecodeTarget& target, const storage::Deadline& deadline,
+                           kernels::RowMark* marks) const;
+  GatherOutcome PoolBags(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
+                         std::span<const uint32_t> bags, const storage::DecodeTarget& target,
+                         const BagOptions& options, kernels::RowMark* marks) const;
+  GatherOutcome PoolLongBag(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
+                            uint32_t bag, const storage::DecodeTarget& target,
+                            const BagOptions& options, kernels::RowMark* marks) const;
+
+  const StoreContext* const context_;
+  const storage::TableRecord* const record_;
+  const storage::Codec* const codec_;
+  const std::shared_ptr<const gpucache::CachedTable> cached_;
+};
+
+}  // namespace edo::engine
