@@ -18,13 +18,7 @@
 
 #include <cstdint>
 
-#ifndef EDO_HD
-#ifdef __CUDACC__
-#define EDO_HD __host__ __device__
-#else
-#define EDO_HD
-#endif
-#endif
+#include "kernels/host_device.h"
 
 namespace edo::kernels {
 
