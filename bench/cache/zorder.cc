@@ -65,8 +65,10 @@ enum class Layout { kRowMajor, kZOrder, kPlaneMajor };
 struct Shape {
   uint32_t code_bytes = 128;
   uint32_t read_bytes = 128;
-  bool any_shard = false;  // a random read_bytes-wide part of each row, else the first
-  uint32_t together = 1;   // rows of neighbouring slots used one after the other: 1, 4, 32
+  bool any_shard = false;    // a random read_bytes-wide part of each row, else the first
+  uint32_t together = 1;     // neighbouring rows used one after the other: 1, 2, 4, 32
+  uint64_t l2_percent = 10;  // of the codes
+  uint32_t fetch_bytes = 32;
 };
 
 uint64_t BytesRead(const Shape& shape, Layout layout, uint32_t cell_bytes, const Trace& trace,
