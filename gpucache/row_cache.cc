@@ -244,7 +244,7 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
   auto blocks = std::make_unique<SizeClass::Blocks>();
   BlockView& view = blocks->view;
   view.shape = shape;
-  view.group_shift = options_.group_shift.value_or(shape.columns > 1 ? 2 : 0);
+  view.group_shift = options_.group_shift.value_or(shape.columns > 1 ? 1 : 0);
   view.blocks = count;
   const auto allocate = [&](uint64_t bytes, auto** memory) -> Status {
     EDO_ASSIGN_OR_RETURN(void* const got, backend_->Allocate(bytes));

@@ -36,8 +36,8 @@ namespace edo::gpucache {
 
 struct RowCacheOptions {
   uint64_t bytes = 0;  // headers, payload and pin counts of all blocks together
-  // 1 << this neighbouring rows share a block. Unset: 4 where rows are read by columns and
-  // neighbours share lines, else 1, which spreads rows over the blocks most evenly.
+  // 1 << this neighbouring rows share a block. Unset: 2 where rows are read by columns, so
+  // that neighbours share lines (four gain no more), else 1, which spreads rows most evenly.
   std::optional<uint32_t> group_shift{};
   uint64_t pending_bytes = uint64_t{8} << 20;  // rows that may lie aside, waiting for readers
 };

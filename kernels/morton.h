@@ -8,6 +8,8 @@
 // first (13 = 8 + 4 + 1); each panel is a Morton curve of its own and follows the one before.
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/portable.h"
 
 namespace edo::kernels {
