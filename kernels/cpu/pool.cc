@@ -79,13 +79,14 @@ void ProbePool(const ProbePoolArgs& args) {
         const auto piece = static_cast<uint32_t>(std::min<uint64_t>(kPiece, end - base));
         for (uint32_t i = 0; i < piece; ++i) {
           slots[i] = query.rows[base + i] < query.table_rows ? 0 : kNoSlot;
-          if (slots[i] == kNoSlot) continue;
+          if (blocks.blocks == 0 && slots[i] == 0) slots[i] = kSlots;
+          if (slots[i] != 0) continue;
           places[i] = PlaceOf(query.first_position + query.rows[base + i], blocks.blocks,
                               blocks.group_shift);
           __builtin_prefetch(blocks.Header(places[i].block));
         }
         for (uint32_t i = 0; i < piece; ++i) {
-          if (slots[i] == kNoSlot) continue;
+          if (slots[i] != 0) continue;
           slots[i] = FindSlot(blocks, places[i],
                               MatchTags(blocks.LowTags(places[i].block), places[i].low_tag));
           if (slots[i] == kSlots) continue;
