@@ -67,6 +67,7 @@ struct Lane {
   uint32_t mask = 0;
   const char* doing = "";
   Site site;
+  const void* last_call = nullptr;  // return address of its last atomic or pause; null: none yet
 
   unsigned stage = 0;  // cp.async groups committed
   std::vector<PendingCopy> copies;
