@@ -3,7 +3,7 @@
 // CPU for the tests. Rules for kernels: docs/simt.md.
 //
 // Portable names, in edo::gpu: Launch, LoadRelaxed, StoreRelaxed, LoadVec, LoadVecReadOnly,
-// StoreVec, StoreVecStreaming, Backoff, Tile<N>; macros SHARED_ARRAY(T, name, N), SHARED_VAR(T,
+// LoadVecL2, StoreVec, StoreVecStreaming, Backoff, Tile<N>; macros SHARED_ARRAY(T, name, N), SHARED_VAR(T,
 // name), SHARED_DYNAMIC(T, name) and GPU_BACKEND_NS, the namespace that keeps the backends' kernels
 // apart.
 #pragma once
@@ -79,6 +79,11 @@ __device__ __forceinline__ V LoadVec(const void* p) {
 template <class V>
 __device__ __forceinline__ V LoadVecReadOnly(const void* p) {
   return __ldg(static_cast<const V*>(p));
+}
+// Past the L1 cache: for memory that another stream may have written since the launch began.
+template <class V>
+__device__ __forceinline__ V LoadVecL2(const void* p) {
+  return __ldcg(static_cast<const V*>(p));
 }
 template <class V>
 __device__ __forceinline__ void StoreVec(void* p, V value) {

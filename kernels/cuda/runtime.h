@@ -21,6 +21,41 @@ inline int DeviceCount() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
+// Why no device can be used; empty when one can.
+inline std::string WhyNoDevice() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return "";
+  cudaGetLastError();
+  int driver = 0;
+  cudaDriverGetVersion(&driver);  // stays 0 where there is none
+  const auto version = [](int v) {
+    return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+  };
+  if (driver == 0) return "no NVIDIA driver was found";
+  if (error == cudaErrorInsufficientDriver) {
+    return "the NVIDIA driver is too old: it offers CUDA " + version(driver) +
+           ", this build needs CUDA " + version(CUDART_VERSION) +
+           (CUDART_VERSION >= 13000 ? " (driver 580 or later)" : "");
+  }
+  if (error == cudaSuccess || error == cudaErrorNoDevice) return "no CUDA device was found";
+  return cudaGetErrorString(error);
+}
+// The current device, in words.
+inline std::string DeviceName() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaGetDeviceProperties(&properties, device) != cudaSuccess) {
+    return "unknown device";
+  }
+  return properties.name;
+}
+inline size_t FreeBytes() {
+  size_t free_bytes = 0, all_bytes = 0;
+  return cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess ? free_bytes : 0;
+}
+inline bool IsOutOfMemory(int error) { return error == cudaErrorMemoryAllocation; }
 inline std::string ErrorText(int error) {
   return cudaGetErrorString(static_cast<cudaError_t>(error));
 }

@@ -93,6 +93,8 @@ void* DeviceAllocate(size_t bytes, MemoryKind kind, const char* tag) {
   return p;
 }
 
+size_t FreshBytes() { return heap_used < kHeapBytes ? kHeapBytes - heap_used : 0; }
+
 void DeviceFree(void* p) {
   if (p == nullptr) return;
   const auto found = allocations.find(static_cast<char*>(p));

@@ -29,6 +29,8 @@ enum class MemoryKind : uint8_t { kDevice, kPinnedHost };
 // `tag` names the allocation in reports and must outlive it. Null when the heap is full.
 void* DeviceAllocate(size_t bytes, MemoryKind kind, const char* tag);
 void DeviceFree(void* p);
+// Bytes of the heap that were never handed out.
+size_t FreshBytes();
 // True when [p, p + bytes) lies in one live allocation.
 bool IsDeviceRange(const void* p, size_t bytes);
 bool IsPinnedHost(const void* p);

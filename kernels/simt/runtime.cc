@@ -146,6 +146,13 @@ void SpoilTarget(void* to, size_t bytes, StreamHandle stream) {
 }  // namespace
 
 int DeviceCount() { return 1; }
+std::string WhyNoDevice() { return ""; }
+std::string DeviceName() { return "SIMT executor"; }
+size_t FreeBytes() {
+  std::lock_guard lock(DeviceMutex());
+  return simt::FreshBytes();
+}
+bool IsOutOfMemory(int error) { return error == kOutOfMemory; }
 
 std::string ErrorText(int error) {
   std::lock_guard lock(DeviceMutex());

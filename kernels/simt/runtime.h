@@ -20,7 +20,11 @@ using StreamHandle = Stream*;  // null: the default stream
 using EventHandle = Event*;
 enum class Copy : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
-int DeviceCount();  // 1
+int DeviceCount();          // 1
+std::string WhyNoDevice();  // "": there is one
+std::string DeviceName();
+size_t FreeBytes();  // never handed out yet
+bool IsOutOfMemory(int error);
 std::string ErrorText(int error);
 
 // Device memory; `tag` names it in reports and must outlive it. Free waits for the device.
