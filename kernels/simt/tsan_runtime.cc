@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/simt/check.h"
-#include "kernels/simt/device_calls.h"
 #include "kernels/simt/executor.h"
+#include "kernels/simt/scheduler.h"
 
 namespace {
 
@@ -19,7 +19,10 @@ void Access(const void* address, const AccessKind& kind) {
   auto* p = static_cast<const char*>(address);
   if (p >= fiber.stack && p < fiber.stack + fiber.stack_bytes) return;  // a local variable
   const uint32_t one_in = executor.config.preempt_one_in;
-  if (one_in != 0 && edo::simt::RandomBelow(one_in) == 0) edo::simt::GiveWay();
+  if (one_in != 0 && edo::simt::RandomBelow(one_in) == 0) {
+    executor.current->last_call = kind.pc;
+    edo::simt::YieldLane(executor.current);
+  }
   edo::simt::check::Access(address, kind);
 }
 
