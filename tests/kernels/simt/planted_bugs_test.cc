@@ -1,7 +1,7 @@
-// The executor against planted bugs (planted_bugs.cu), 20 seeds each, random and starve in turn. The
-// check build must report every bug, as the right class. The fast build checks less: what it must
-// report, what must at least give a wrong result, and what it cannot see is in the table. A correct
-// twin of each case must be silent, and right, under every policy in both builds.
+// The executor against planted bugs (planted_bugs.cu), 20 seeds each, random and starve in turn.
+// The check build must report every bug, as the right class. The fast build checks less: what it
+// must report, what must at least give a wrong result, and what it cannot see is in the table. A
+// correct twin of each case must be silent, and right, under every policy in both builds.
 #include "tests/kernels/simt/planted_bugs.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ enum class Fast { kReports, kWrongResult, kCannotSee };
 
 struct Case {
   const char* name;
-  std::set<Bug> reports;  // in the check build; several where the schedule decides which comes first
+  std::set<Bug>
+      reports;  // in the check build; several where the schedule decides which comes first
   Fast fast;
 };
 const Case kCases[kPlantedCases] = {
@@ -59,8 +60,8 @@ class Buffers {
     Allocate(&on_device.out_tight, kTightInts, "out_tight");
     Allocate(&on_device.words, 2, "words");
     Allocate(&on_device.bytes, kPlantedBytes, "bytes");
-    gpu::CopyAsync(on_device.in, ints.data(), ints.size() * sizeof(int),
-                   gpu::Copy::kHostToDevice, nullptr);
+    gpu::CopyAsync(on_device.in, ints.data(), ints.size() * sizeof(int), gpu::Copy::kHostToDevice,
+                   nullptr);
     gpu::CopyAsync(on_device.bytes, bytes.data(), bytes.size(), gpu::Copy::kHostToDevice, nullptr);
     gpu::MemsetAsync(on_device.words, 0, 2 * sizeof(unsigned), nullptr);
     gpu::MemsetAsync(on_device.out, 0xff, kPlantedInts * sizeof(int), nullptr);
