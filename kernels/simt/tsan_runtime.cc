@@ -63,6 +63,12 @@ void Access(const void* address, const AccessKind& kind) {
   type __tsan_atomic##bits##_fetch_sub(volatile type* p, type value, int) {                       \
     return __atomic_fetch_sub(p, value, __ATOMIC_SEQ_CST);                                        \
   }                                                                                               \
+  type __tsan_atomic##bits##_fetch_and(volatile type* p, type value, int) {                       \
+    return __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST);                                        \
+  }                                                                                               \
+  type __tsan_atomic##bits##_fetch_or(volatile type* p, type value, int) {                        \
+    return __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST);                                         \
+  }                                                                                               \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type value, \
                                                     int, int) {                                   \
     return __atomic_compare_exchange_n(p, expected, value, false, __ATOMIC_SEQ_CST,               \
@@ -77,6 +83,7 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 EDO_TSAN_SIZE(1)
