@@ -5,14 +5,20 @@
 #include <type_traits>
 
 #include "kernels/simt/check.h"
+#include "kernels/simt/device_memory.h"
 #include "kernels/simt/scheduler.h"
+#include "kernels/simt/text.h"
 
 namespace edo::simt {
 namespace {
 
-void BeforeAtomic(const void* p, size_t bytes) {
+void BeforeAtomic(const void* p, size_t bytes, const void* pc) {
   ++executor.statistics.atomics;
-  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) ReportMisaligned(p, bytes);
+  executor.current->last_call = pc;
+  if (reinterpret_cast<uintptr_t>(p) % bytes != 0) {
+    Fail(Bug::kMisaligned,
+         [&] { return Format("atomic of %zu bytes: %s", bytes, DescribeAddress(p).c_str()); });
+  }
   const uint32_t one_in = executor.config.atomic_yield_one_in;
   if (one_in != 0 && RandomBelow(one_in) == 0) YieldLane(executor.current);
 }
@@ -67,7 +73,7 @@ Word Updated(AtomicOperation operation, Word old, Word value) {
 
 template <class Word>
 Word Apply(AtomicOperation operation, Word* p, Word value, const void* pc) {
-  BeforeAtomic(p, sizeof(Word));
+  BeforeAtomic(p, sizeof(Word), pc);
   check::Atomic(p, {.bytes = sizeof(Word), .reads = true, .writes = true, .pc = pc});
   const Word old = *p;
   *p = Updated(operation, old, value);
@@ -76,7 +82,7 @@ Word Apply(AtomicOperation operation, Word* p, Word value, const void* pc) {
 
 template <class Word>
 Word CompareAndSwap(Word* p, Word expected, Word value, const void* pc) {
-  BeforeAtomic(p, sizeof(Word));
+  BeforeAtomic(p, sizeof(Word), pc);
   // Checked as a read first: the comparison must not touch memory that is not there.
   check::Atomic(p, {.bytes = sizeof(Word), .reads = true, .writes = false, .pc = pc});
   const Word old = *p;
@@ -102,7 +108,7 @@ uint64_t CompareAndSwap64(uint64_t* p, uint64_t expected, uint64_t value) noexce
 }
 
 uint64_t LoadRelaxed(const void* p, size_t bytes) noexcept {
-  BeforeAtomic(p, bytes);
+  BeforeAtomic(p, bytes, __builtin_return_address(0));
   check::Atomic(
       const_cast<void*>(p),
       {.bytes = bytes, .reads = true, .writes = false, .pc = __builtin_return_address(0)});
@@ -112,7 +118,7 @@ uint64_t LoadRelaxed(const void* p, size_t bytes) noexcept {
 }
 
 void StoreRelaxed(void* p, size_t bytes, uint64_t value) noexcept {
-  BeforeAtomic(p, bytes);
+  BeforeAtomic(p, bytes, __builtin_return_address(0));
   check::Atomic(
       p, {.bytes = bytes, .reads = false, .writes = true, .pc = __builtin_return_address(0)});
   std::memcpy(p, &value, bytes);

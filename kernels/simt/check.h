@@ -33,7 +33,7 @@ struct Trace {
   uint32_t lane = 0;      // index in the grid
   uint32_t clock = 0;     // the lane's own
   uint32_t launch = 0;    // traces of other launches are void
-  uint32_t pc = 0;        // offset from ProgramBase()
+  uint32_t pc = 0;        // ProgramOffset()
   uint16_t barriers = 0;  // passed by the lane's block, low bits
   uint8_t bytes = 0;      // which of the 8 bytes of the cell, one bit each
   uint8_t writes : 1 = 0;

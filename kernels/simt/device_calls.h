@@ -5,6 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// Dialect functions that touch memory or name a source line are part of the kernel's own code: a
+// report then finds the kernel's line.
+#define EDO_SIMT_INLINE inline __attribute__((always_inline))
+
 namespace edo::simt {
 
 // The source line of a call, for reports.

@@ -9,7 +9,7 @@
 namespace edo::simt {
 
 template <class T>
-T AtomicUpdate(AtomicOperation operation, T* p, T value) {
+EDO_SIMT_INLINE T AtomicUpdate(AtomicOperation operation, T* p, T value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if constexpr (sizeof(T) == 4) {
     return std::bit_cast<T>(
@@ -23,7 +23,7 @@ T AtomicUpdate(AtomicOperation operation, T* p, T value) {
 }  // namespace edo::simt
 
 #define EDO_SIMT_ATOMIC(name, T, operation)                                              \
-  inline T name(T* p, T value) {                                                         \
+  EDO_SIMT_INLINE T name(T* p, T value) {                                                \
     return ::edo::simt::AtomicUpdate(::edo::simt::AtomicOperation::operation, p, value); \
   }
 #define EDO_SIMT_ATOMIC_INTEGERS(name, unsigned_operation, signed_operation) \
@@ -50,15 +50,15 @@ EDO_SIMT_ATOMIC(atomicDec, unsigned, kDecrement)
 #undef EDO_SIMT_ATOMIC_INTEGERS
 #undef EDO_SIMT_ATOMIC
 
-inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned value) {
+EDO_SIMT_INLINE unsigned atomicCAS(unsigned* p, unsigned expected, unsigned value) {
   return ::edo::simt::CompareAndSwap32(p, expected, value);
 }
-inline int atomicCAS(int* p, int expected, int value) {
+EDO_SIMT_INLINE int atomicCAS(int* p, int expected, int value) {
   return std::bit_cast<int>(::edo::simt::CompareAndSwap32(reinterpret_cast<uint32_t*>(p),
                                                           std::bit_cast<uint32_t>(expected),
                                                           std::bit_cast<uint32_t>(value)));
 }
-inline unsigned long long atomicCAS(unsigned long long* p, unsigned long long expected,
-                                    unsigned long long value) {
+EDO_SIMT_INLINE unsigned long long atomicCAS(unsigned long long* p, unsigned long long expected,
+                                             unsigned long long value) {
   return ::edo::simt::CompareAndSwap64(reinterpret_cast<uint64_t*>(p), expected, value);
 }

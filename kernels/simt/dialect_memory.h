@@ -10,25 +10,25 @@
 #include "kernels/simt/device_calls.h"
 
 template <class T>
-T __ldg(const T* p) {
+EDO_SIMT_INLINE T __ldg(const T* p) {
   return *p;
 }
 template <class T>
-void __stcs(T* p, T value) {
+EDO_SIMT_INLINE void __stcs(T* p, T value) {
   *p = value;
 }
 
-inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes,
-                                    size_t zero_bytes = 0) {
+EDO_SIMT_INLINE void __pipeline_memcpy_async(void* to, const void* from, size_t bytes,
+                                             size_t zero_bytes = 0) {
   ::edo::simt::AsyncCopy(to, from, bytes, zero_bytes);
 }
-inline void __pipeline_commit() { ::edo::simt::AsyncCommit(); }
-inline void __pipeline_wait_prior(unsigned keep) { ::edo::simt::AsyncWaitPrior(keep); }
+EDO_SIMT_INLINE void __pipeline_commit() { ::edo::simt::AsyncCommit(); }
+EDO_SIMT_INLINE void __pipeline_wait_prior(unsigned keep) { ::edo::simt::AsyncWaitPrior(keep); }
 
 namespace edo::gpu {
 
 template <class T>
-T LoadRelaxed(const T* p) {
+EDO_SIMT_INLINE T LoadRelaxed(const T* p) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8));
   const uint64_t bits = simt::LoadRelaxed(p, sizeof(T));
   T value;
@@ -36,7 +36,7 @@ T LoadRelaxed(const T* p) {
   return value;
 }
 template <class T>
-void StoreRelaxed(T* p, std::type_identity_t<T> value) {
+EDO_SIMT_INLINE void StoreRelaxed(T* p, std::type_identity_t<T> value) {
   static_assert(std::is_arithmetic_v<T> && (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8));
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
@@ -45,27 +45,27 @@ void StoreRelaxed(T* p, std::type_identity_t<T> value) {
 
 // A GPU faults on a vector access that is not aligned: checked in every build.
 template <class V>
-V* AlignedVec(void* p) {
+EDO_SIMT_INLINE V* AlignedVec(void* p) {
   if (reinterpret_cast<uintptr_t>(p) % alignof(V) != 0) simt::ReportMisaligned(p, sizeof(V));
   return static_cast<V*>(p);
 }
 template <class V>
-V LoadVec(const void* p) {
+EDO_SIMT_INLINE V LoadVec(const void* p) {
   return *AlignedVec<const V>(const_cast<void*>(p));
 }
 template <class V>
-V LoadVecReadOnly(const void* p) {
+EDO_SIMT_INLINE V LoadVecReadOnly(const void* p) {
   return LoadVec<V>(p);
 }
 template <class V>
-void StoreVec(void* p, V value) {
+EDO_SIMT_INLINE void StoreVec(void* p, V value) {
   *AlignedVec<V>(p) = value;
 }
 template <class V>
-void StoreVecStreaming(void* p, V value) {
+EDO_SIMT_INLINE void StoreVecStreaming(void* p, V value) {
   StoreVec(p, value);
 }
 
-inline void Backoff(unsigned /*nanoseconds*/) { simt::GiveWay(); }
+EDO_SIMT_INLINE void Backoff(unsigned /*nanoseconds*/) { simt::GiveWay(); }
 
 }  // namespace edo::gpu

@@ -42,6 +42,7 @@ void PlaceLane(Block* block, uint32_t index) {
   lane->index_in_grid = block->index_in_grid * executor.threads_a_block + index;
   lane->doing = "running";
   lane->site = Site{};
+  lane->last_call = nullptr;
   lane->stage = 0;
   lane->copies.clear();
   lane->warp->lanes[lane->index_in_warp] = lane;
@@ -234,6 +235,9 @@ std::string DescribeLane(const Lane& lane) {
   if (lane.site.line != 0) {
     text += Format(" [%s %s mask %08x]", lane.doing, DescribeSite(lane.site).c_str(), lane.mask);
   }
+  if (lane.last_call != nullptr) {
+    text += ", last seen at " + SourceLine(ProgramOffset(lane.last_call));
+  }
   return text;
 }
 
@@ -262,11 +266,15 @@ Dim BlockIdx() noexcept { return executor.current->block->index; }
 Dim BlockDim() noexcept { return executor.launch->block; }
 Dim GridDim() noexcept { return executor.launch->grid; }
 
-void GiveWay() noexcept { YieldLane(executor.current); }
+void GiveWay() noexcept {
+  executor.current->last_call = __builtin_return_address(0);
+  YieldLane(executor.current);
+}
 
 void ReportMisaligned(const void* p, size_t bytes) noexcept {
+  executor.current->last_call = __builtin_return_address(0);
   Fail(Bug::kMisaligned,
-       [&] { return Format("access of %zu bytes at %s", bytes, DescribeAddress(p).c_str()); });
+       [&] { return Format("access of %zu bytes: %s", bytes, DescribeAddress(p).c_str()); });
 }
 
 void ReportTrap(Site site) noexcept {

@@ -64,13 +64,10 @@ const std::vector<AddressRange>& ReadOnlySegments() {
   return segments;
 }
 
-uint32_t Offset(const void* pc) {
-  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - ProgramBase());
-}
-
 std::string DescribeAccess(const AccessKind& kind) {
   return Format("%s%s of %zu bytes at %s", kind.atomic ? "atomic " : "",
-                kind.writes ? "write" : "read", kind.bytes, SourceLine(Offset(kind.pc)).c_str());
+                kind.writes ? "write" : "read", kind.bytes,
+                SourceLine(ProgramOffset(kind.pc)).c_str());
 }
 
 [[noreturn]] void FailAccess(Bug bug, const void* p, const AccessKind& kind) {
@@ -165,7 +162,7 @@ void CheckRaces(const char* p, const AccessKind& kind) {
   now.lane = lane.index_in_grid;
   now.clock = lane.clock.own;
   now.launch = executor.launch_id;
-  now.pc = Offset(kind.pc);
+  now.pc = ProgramOffset(kind.pc);
   now.barriers = static_cast<uint16_t>(lane.clock.barriers);
   now.writes = kind.writes;
   now.atomic = kind.atomic;

@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace edo::simt {
@@ -68,6 +69,8 @@ const char* BaseName(const char* path) {
   return slash != nullptr ? slash + 1 : path;
 }
 
+namespace {
+
 uintptr_t ProgramBase() {
   static const uintptr_t base = [] {
     uintptr_t found = 0;
@@ -80,6 +83,12 @@ uintptr_t ProgramBase() {
     return found;
   }();
   return base;
+}
+
+}  // namespace
+
+uint32_t ProgramOffset(const void* pc) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pc) - ProgramBase());
 }
 
 std::string SourceLine(uint32_t return_offset) {
@@ -97,8 +106,12 @@ std::string FunctionName(const void* function) {
   const uintptr_t offset = reinterpret_cast<uintptr_t>(function) - ProgramBase();
   const std::vector<std::string> lines = AddressToLines(offset);
   if (lines.empty() || lines[0].starts_with("??")) return Format("+0x%zx", offset);
+  static constexpr std::string_view kAnonymous = "(anonymous namespace)::";
   std::string name = lines[0];
   if (name.starts_with("void ")) name.erase(0, 5);
+  for (size_t at; (at = name.find(kAnonymous)) != std::string::npos;) {
+    name.erase(at, kAnonymous.size());
+  }
   return name.substr(0, name.find('('));
 }
 

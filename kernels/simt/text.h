@@ -12,8 +12,8 @@ std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2))
 // "a/b/c.cu" -> "c.cu".
 const char* BaseName(const char* path);
 
-// Load address of the program. Code addresses are kept as 32-bit offsets from it.
-uintptr_t ProgramBase();
+// A code address as an offset from where the program is loaded.
+uint32_t ProgramOffset(const void* pc);
 
 // "cache.cu:45" of the instruction before `return_offset`, or "+0x1234" where addr2line is missing.
 // Lines inside the executor's own headers are left out in favour of the kernel line that calls

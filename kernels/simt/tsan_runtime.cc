@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/simt/check.h"
-#include "kernels/simt/device_calls.h"
 #include "kernels/simt/executor.h"
+#include "kernels/simt/scheduler.h"
 
 namespace {
 
@@ -19,7 +19,10 @@ void Access(const void* address, const AccessKind& kind) {
   auto* p = static_cast<const char*>(address);
   if (p >= fiber.stack && p < fiber.stack + fiber.stack_bytes) return;  // a local variable
   const uint32_t one_in = executor.config.preempt_one_in;
-  if (one_in != 0 && edo::simt::RandomBelow(one_in) == 0) edo::simt::GiveWay();
+  if (one_in != 0 && edo::simt::RandomBelow(one_in) == 0) {
+    executor.current->last_call = kind.pc;
+    edo::simt::YieldLane(executor.current);
+  }
   edo::simt::check::Access(address, kind);
 }
 
@@ -60,6 +63,12 @@ void Access(const void* address, const AccessKind& kind) {
   type __tsan_atomic##bits##_fetch_sub(volatile type* p, type value, int) {                       \
     return __atomic_fetch_sub(p, value, __ATOMIC_SEQ_CST);                                        \
   }                                                                                               \
+  type __tsan_atomic##bits##_fetch_and(volatile type* p, type value, int) {                       \
+    return __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST);                                        \
+  }                                                                                               \
+  type __tsan_atomic##bits##_fetch_or(volatile type* p, type value, int) {                        \
+    return __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST);                                         \
+  }                                                                                               \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type value, \
                                                     int, int) {                                   \
     return __atomic_compare_exchange_n(p, expected, value, false, __ATOMIC_SEQ_CST,               \
@@ -74,6 +83,7 @@ extern "C" {
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 EDO_TSAN_SIZE(1)
