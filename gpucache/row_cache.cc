@@ -24,7 +24,7 @@ uint64_t WantedBlocks(uint64_t rows) {
   return std::max<uint64_t>(1, (rows + rows / 2 + kSlots - 1) / kSlots);
 }
 
-constexpr uint64_t kMostBlocks = uint64_t{1} << 27;
+constexpr uint64_t kMostBlocks = (uint64_t{1} << 27) - 1;
 
 }  // namespace
 

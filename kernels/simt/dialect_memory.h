@@ -58,6 +58,10 @@ EDO_SIMT_INLINE V LoadVecReadOnly(const void* p) {
   return LoadVec<V>(p);
 }
 template <class V>
+EDO_SIMT_INLINE V LoadVecL2(const void* p) {
+  return LoadVec<V>(p);
+}
+template <class V>
 EDO_SIMT_INLINE void StoreVec(void* p, V value) {
   *AlignedVec<V>(p) = value;
 }
