@@ -19,8 +19,7 @@ void BeforeAtomic(const void* p, size_t bytes, const void* pc) {
     Fail(Bug::kMisaligned,
          [&] { return Format("atomic of %zu bytes: %s", bytes, DescribeAddress(p).c_str()); });
   }
-  const uint32_t one_in = executor.config.atomic_yield_one_in;
-  if (one_in != 0 && RandomBelow(one_in) == 0) YieldLane(executor.current);
+  if (executor.random.OneIn(executor.config.atomic_yield_one_in)) YieldLane(executor.current);
 }
 
 template <class Float, class Word>

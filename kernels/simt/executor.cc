@@ -88,13 +88,6 @@ void ExitLane() {
   LeaveLane(lane);
 }
 
-void SeedLaunch() {
-  executor.random_state = executor.config.seed * 0x9E3779B97F4A7C15u +
-                          ++executor.launches_since_configure * 0xBF58476D1CE4E5B9u;
-  if (executor.random_state == 0) executor.random_state = 1;
-  for (int i = 0; i < 4; ++i) RandomBits();  // small seeds differ in few bits
-}
-
 void OrderBlocks() {
   start_order.resize(executor.block_count);
   std::iota(start_order.begin(), start_order.end(), 0u);
@@ -102,7 +95,7 @@ void OrderBlocks() {
     std::reverse(start_order.begin(), start_order.end());
   } else if (!IsFirstComeFirstServed()) {
     for (uint32_t i = executor.block_count; i > 1; --i) {
-      std::swap(start_order[i - 1], start_order[RandomBelow(i)]);
+      std::swap(start_order[i - 1], start_order[executor.random.Below(i)]);
     }
   }
   next_block = 0;
@@ -205,7 +198,7 @@ Report RunGrid(const KernelLaunch& launch) {
   executor.launch_switches = 0;
   ++executor.launch_id;
   ++executor.statistics.launches;
-  SeedLaunch();
+  executor.random = Random(executor.config.seed, ++executor.launches_since_configure);
   OrderBlocks();
   const uint32_t resident = ResidentBlocks();
   ResetScheduler(size_t{resident} * executor.threads_a_block);

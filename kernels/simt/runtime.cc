@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/simt/device_memory.h"
+#include "kernels/simt/random.h"
 #include "kernels/simt/state.h"
 #include "kernels/simt/text.h"
 
@@ -53,14 +54,7 @@ constexpr int kNotThereYet = 0xA5;  // fills the target of a device-to-host copy
 Stream default_stream;
 std::vector<Stream*> streams = {&default_stream};  // in order of creation
 Report sticky;
-uint64_t random_state = 1;
-
-uint32_t RandomBelow(uint32_t n) {
-  random_state ^= random_state << 13;
-  random_state ^= random_state >> 7;
-  random_state ^= random_state << 17;
-  return static_cast<uint32_t>(((random_state >> 32) * n) >> 32);
-}
+simt::Random random_order;
 
 Stream& Resolve(StreamHandle stream) { return stream != nullptr ? *stream : default_stream; }
 
@@ -86,7 +80,7 @@ bool RunSomething() {
     if (IsReady(*stream)) ready.push_back(stream);
   }
   if (ready.empty()) return false;
-  Stream* chosen = ready[RandomBelow(static_cast<uint32_t>(ready.size()))];
+  Stream* chosen = ready[random_order.Below(static_cast<uint32_t>(ready.size()))];
   const Work work = std::move(chosen->queue.front());
   chosen->queue.pop_front();
   if (work.run) work.run();
@@ -111,8 +105,7 @@ bool IsIdle() {
 
 void Enqueue(StreamHandle stream, Work work) {
   Resolve(stream).queue.push_back(std::move(work));
-  const uint32_t one_in = simt::executor.config.eager_one_in;
-  if (one_in != 0 && RandomBelow(one_in) == 0) RunSomething();
+  if (random_order.OneIn(simt::executor.config.eager_one_in)) RunSomething();
 }
 
 // A range of a copy or memset that must be device (or pinned) memory.
@@ -250,7 +243,8 @@ int StreamWaitEvent(StreamHandle stream, EventHandle event) {
 int EventQuery(EventHandle event, bool* done) {
   std::lock_guard lock(DeviceMutex());
   const EventState& state = *event->state;
-  for (uint32_t steps = RandomBelow(5); steps > 0 && state.reached < state.recorded; --steps) {
+  for (uint32_t steps = random_order.Below(5); steps > 0 && state.reached < state.recorded;
+       --steps) {
     RunSomething();  // time passes
   }
   *done = state.reached >= state.recorded;
@@ -319,8 +313,7 @@ Report TakeReport() {
 
 void SeedStreams(uint64_t seed) {
   std::lock_guard lock(DeviceMutex());
-  gpu::random_state = seed * 0x9E3779B97F4A7C15u | 1;
-  for (int i = 0; i < 8; ++i) gpu::RandomBelow(2);
+  gpu::random_order = Random(seed);
 }
 
 }  // namespace edo::simt

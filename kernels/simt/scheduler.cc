@@ -34,12 +34,13 @@ bool IsStarved(const Lane& lane) {
 
 uint32_t ChooseStarving() {
   const auto count = static_cast<uint32_t>(bag.size());
-  if (RandomBelow(kNewSetOneIn) == 0) starved_set = RandomBits();
-  uint32_t chosen = RandomBelow(count);
-  for (int i = 0; i < kPassedOver && IsStarved(*bag[chosen]); ++i) chosen = RandomBelow(count);
+  if (executor.random.OneIn(kNewSetOneIn)) starved_set = executor.random.Bits();
+  uint32_t chosen = executor.random.Below(count);
+  for (int i = 0; i < kPassedOver && IsStarved(*bag[chosen]); ++i)
+    chosen = executor.random.Below(count);
   // Only held-back lanes are left, it seems: others may get their turn of being held back.
-  if (IsStarved(*bag[chosen]) && RandomBelow(kNewSetWhenStuckOneIn) == 0) {
-    starved_set = RandomBits();
+  if (IsStarved(*bag[chosen]) && executor.random.OneIn(kNewSetWhenStuckOneIn)) {
+    starved_set = executor.random.Bits();
   }
   return chosen;
 }
@@ -47,7 +48,7 @@ uint32_t ChooseStarving() {
 }  // namespace
 
 void ResetScheduler(size_t lanes) {
-  starved_set = RandomBits();
+  starved_set = executor.random.Bits();
   bag.clear();
   size_t capacity = 64;
   while (capacity < lanes + 1) capacity *= 2;
@@ -79,7 +80,7 @@ Lane* TakeReady() {
   if (bag.empty()) return nullptr;
   const uint32_t chosen = executor.config.policy == Policy::kStarve
                               ? ChooseStarving()
-                              : RandomBelow(static_cast<uint32_t>(bag.size()));
+                              : executor.random.Below(static_cast<uint32_t>(bag.size()));
   Lane* lane = std::exchange(bag[chosen], bag.back());
   bag.pop_back();
   return lane;

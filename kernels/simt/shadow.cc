@@ -152,7 +152,7 @@ void CheckCell(Cell* cell, const Trace& now, const void* p) {
     if (ordered && (trace.bytes & ~now.bytes) == 0) superseded = &trace;
   }
   Trace* place = same != nullptr ? same : unused != nullptr ? unused : superseded;
-  if (place == nullptr) place = &cell->traces[RandomBelow(kTraces)];
+  if (place == nullptr) place = &cell->traces[executor.random.Below(kTraces)];
   *place = now;
 }
 

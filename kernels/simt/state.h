@@ -14,6 +14,7 @@
 #include "kernels/simt/device_calls.h"
 #include "kernels/simt/executor.h"
 #include "kernels/simt/fiber.h"
+#include "kernels/simt/random.h"
 #include "kernels/simt/report.h"
 
 namespace edo::simt {
@@ -122,7 +123,7 @@ struct Block {
 struct Executor {
   Config config;
   Statistics statistics;
-  uint64_t random_state = 1;
+  Random random;                          // restarted for every launch
   uint32_t launches_since_configure = 0;  // part of the seed of a launch
   uint32_t launch_id = 0;                 // never repeats in a process: tells old shadows apart
 
@@ -141,17 +142,6 @@ struct Executor {
   std::vector<std::unique_ptr<Block>> blocks;  // resident slots
 };
 extern Executor executor;
-
-inline uint64_t RandomBits() {
-  uint64_t x = executor.random_state;
-  x ^= x << 13;
-  x ^= x >> 7;
-  x ^= x << 17;
-  return executor.random_state = x;
-}
-inline uint32_t RandomBelow(uint32_t n) {
-  return static_cast<uint32_t>(((RandomBits() >> 32) * n) >> 32);
-}
 
 // Calls visit(index of lane) for every lane of `mask`, ascending.
 template <class Visit>

@@ -18,8 +18,7 @@ void Access(const void* address, const AccessKind& kind) {
   const edo::simt::Fiber& fiber = executor.current->fiber;
   auto* p = static_cast<const char*>(address);
   if (p >= fiber.stack && p < fiber.stack + fiber.stack_bytes) return;  // a local variable
-  const uint32_t one_in = executor.config.preempt_one_in;
-  if (one_in != 0 && edo::simt::RandomBelow(one_in) == 0) {
+  if (executor.random.OneIn(executor.config.preempt_one_in)) {
     executor.current->last_call = kind.pc;
     edo::simt::YieldLane(executor.current);
   }

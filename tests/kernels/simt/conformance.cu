@@ -1,6 +1,7 @@
 // See conformance.h. Stand-alone on a GPU:
 //   nvcc -std=c++20 -arch=sm_80 -I. -DEDO_CONFORMANCE_MAIN tests/kernels/simt/conformance.cu
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -9,6 +10,7 @@
 #include "kernels/cuda/runtime.h"
 #include "kernels/float_convert.h"
 #include "tests/kernels/simt/conformance.h"
+#include "tests/kernels/simt/device_array.h"
 
 namespace edo::test {
 namespace {
@@ -195,39 +197,7 @@ __global__ void AtomicKernel(const unsigned* values, AtomicTotals* t) {
   gpu::StoreRelaxed(&t->relaxed, 0xabcd);
 }
 
-// ---- device memory and differences
-// ---------------------------------------------------------------
-template <class T>
-class DeviceArray {
- public:
-  explicit DeviceArray(size_t count, const char* tag) : count_(count) {
-    void* p = nullptr;
-    if (gpu::Malloc(&p, count * sizeof(T), tag) != 0) std::abort();
-    p_ = static_cast<T*>(p);
-    gpu::MemsetAsync(p_, 0, count * sizeof(T), nullptr);
-    gpu::StreamSync(nullptr);
-  }
-  explicit DeviceArray(const std::vector<T>& from, const char* tag)
-      : DeviceArray(from.size(), tag) {
-    gpu::CopyAsync(p_, from.data(), from.size() * sizeof(T), gpu::Copy::kHostToDevice, nullptr);
-    gpu::StreamSync(nullptr);
-  }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
-  ~DeviceArray() { gpu::Free(p_); }
-  T* get() const { return p_; }
-  std::vector<T> Read() const {
-    std::vector<T> host(count_);
-    gpu::CopyAsync(host.data(), p_, count_ * sizeof(T), gpu::Copy::kDeviceToHost, nullptr);
-    gpu::StreamSync(nullptr);
-    return host;
-  }
-
- private:
-  T* p_ = nullptr;
-  size_t count_;
-};
-
+// ---- differences --------------------------------------------------------------------------------
 class Differences {
  public:
   void Expect(const char* what, size_t where, unsigned long long got, unsigned long long want) {

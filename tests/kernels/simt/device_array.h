@@ -1,8 +1,9 @@
 // Device memory of a test: allocated and filled, freed at the end, read back as a std::vector.
+// Host code for either backend.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/cuda/runtime.h"
@@ -14,7 +15,10 @@ class DeviceArray {
  public:
   DeviceArray(const std::vector<T>& values, const char* tag) : count_(values.size()) {
     void* p = nullptr;
-    EXPECT_EQ(gpu::Malloc(&p, count_ * sizeof(T), tag), 0);
+    if (const int error = gpu::Malloc(&p, count_ * sizeof(T), tag); error != 0) {
+      std::fprintf(stderr, "%s: %s\n", tag, gpu::ErrorText(error).c_str());
+      std::abort();
+    }
     p_ = static_cast<T*>(p);
     Write(values);
   }
