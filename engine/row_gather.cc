@@ -78,20 +78,15 @@ GatherOutcome RowGather::Gather(std::span<const uint64_t> rows, const storage::D
       (void)context_->cache->Gather(*cached_, {window.data(), count, out, options.zero_absent,
                                                misses.data(), window_marks, &counts});
     } else {
-      const uint64_t row_bytes = uint64_t{dim} * FloatTypeBytes(target.type);
-      const uint64_t stride = out.stride * FloatTypeBytes(target.type);
-      for (uint32_t i = 0; i < count; ++i) {
-        const bool absent = window[i] >= record_->info.rows;
-        if (window_marks) window_marks[i] = absent ? RowMark::kAbsent : RowMark::kMissed;
-        if (!absent) {
-          misses[counts.misses++] = i;
-          continue;
-        }
-        ++counts.absent;
-        if (options.zero_absent) {
-          std::memset(static_cast<std::byte*>(out.values) + i * stride, 0, row_bytes);
-        }
-      }
+      kernels::ProbeGatherArgs args;  // of no blocks: sorts out what is absent
+      args.format = codec_->row_format();
+      args.query = {window.data(), count, 0, record_->info.rows};
+      args.out = out;
+      args.zero_absent = options.zero_absent;
+      args.misses = misses.data();
+      args.marks = window_marks;
+      args.counts = &counts;
+      (void)context_->cpu->ProbeGather(args, {});
     }
     outcome.absent += counts.absent;
     if (counts.misses == 0) continue;

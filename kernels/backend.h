@@ -10,7 +10,9 @@
 //
 // Bits. The CUDA bodies give the same bits as the CPU bodies for every kernel below, pooled sums
 // included: a sum goes over the ids of its bag in their order, in binary32, one rounding an
-// addition. What may differ is the order of compacted lists (said at each).
+// addition. What may differ: the order of compacted lists (said at each), the bits of a NaN that
+// arithmetic makes (weights that are not finite), and the score of a row that one call reads more
+// than once, which may then lose hits.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +62,7 @@ struct QueryCounts {
 enum class RowMark : uint8_t { kFound = 0, kAbsent = 1, kMissed = 3 };
 
 struct ProbeGatherArgs {
-  BlockView blocks;
+  BlockView blocks;  // blocks.blocks = 0: nothing is resident; here and in ProbePoolArgs only
   RowFormat format;
   RowQuery query;
   OutputRows out;                 // (query.count)
@@ -119,7 +121,7 @@ struct GatherArgs {
 struct FillArgs {
   BlockView blocks;
   RowFormat format;
-  const uint64_t* positions = nullptr;    // (count) sorted by block
+  const uint64_t* positions = nullptr;    // (count) sorted by block, none twice
   const uint16_t* frequencies = nullptr;  // (count) estimates of how often each was asked for
   const uint32_t* segments = nullptr;     // (segment_count + 1) first row of each block's rows
   uint32_t segment_count = 0;
@@ -211,7 +213,8 @@ class Backend {
   virtual Status Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t count,
                             Stream stream) = 0;
   // Adds `delta` (+1 or -1) to the pin counts of the positions that are resident; done[i] = 1 where
-  // it was. A count of 255 takes no further pin (done[i] = 0). Not beside a fill.
+  // it was. A count of 255 takes no further pin (done[i] = 0). Not beside a fill. A position that is
+  // named twice is pinned twice; which of the two is done where the count allows one is open.
   virtual Status Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
                      uint8_t* done, Stream stream) = 0;
   // Rewrites every score as of `clock`, so that none is older than half the clock's range.

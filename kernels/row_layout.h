@@ -109,7 +109,7 @@ EDO_HD BlockShape ShapeOf(const RowFormat& format, uint32_t cell_bytes = 0) {
 struct BlockView {
   BlockShape shape;
   uint32_t group_shift = 2;      // G = 1 << group_shift positions go to the same block
-  uint64_t blocks = 0;           // below 2^27, so that a slot number fits 32 bits
+  uint64_t blocks = 0;           // below 2^27, so that a slot number is below kNoSlot
   std::byte* headers = nullptr;  // (blocks, header_bytes), 64-byte aligned, zeros at first
   std::byte* payload = nullptr;  // (blocks, payload_bytes), 64-byte aligned
   uint8_t* pins = nullptr;       // (blocks, 32) pin counts; read and written by fills only

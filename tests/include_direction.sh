@@ -18,6 +18,14 @@ third='rocksdb/|boost/|cuda|zstd|zlib|liburing|nlohmann/|fast_float/|xxhash|CLI/
 forbid include  "(engine|storage|gpucache|kernels|tools)/|$third" 'include/edo/asio.h'
 forbid kernels  '(engine|storage|gpucache|tools)/|rocksdb/|boost/|zstd|zlib|liburing|nlohmann/|CLI/'
 forbid kernels  'edo/(store|table|transfer)'
+# CUDA's own headers only under kernels/cuda. The executor knows the standard library and itself; it
+# is for tests, and kernels reach it through the dialect alone.
+forbid kernels/cpu  '(cuda|kernels/simt/)'
+forbid kernels/simt '(cuda|boost/|edo/|kernels/(cpu|cuda)/|kernels/[a-z_]*\.h|tests/)'
+forbid kernels/cuda 'kernels/simt/' 'kernels/cuda/(dialect|runtime)\.h'
+forbid storage  'kernels/(simt|cuda)/'
+forbid engine   'kernels/(simt|cuda)/'
+forbid gpucache 'kernels/simt/'
 forbid storage  '(engine|gpucache|tools)/|boost/|cuda|CLI/'
 forbid storage  'rocksdb/' 'storage/rocksdb_[a-z_]*\.(h|cc)'
 forbid storage  'liburing' 'storage/rocksdb_[a-z_]*\.(h|cc)'

@@ -61,6 +61,7 @@ void ProbePool(const ProbePoolArgs& args) {
   const BlockView& blocks = args.blocks;
   const RowQuery& query = args.query;
   const uint32_t dim = args.format.dim;
+  const bool has_blocks = blocks.blocks != 0;  // a class without memory: nothing is resident
   const DecodeRowFunction decode = RowDecoder(args.format.codec, FloatType::kF32);
   PanelSum panel;
   float row[kPanel];
@@ -79,14 +80,15 @@ void ProbePool(const ProbePoolArgs& args) {
         const auto piece = static_cast<uint32_t>(std::min<uint64_t>(kPiece, end - base));
         for (uint32_t i = 0; i < piece; ++i) {
           slots[i] = query.rows[base + i] < query.table_rows ? 0 : kNoSlot;
-          if (blocks.blocks == 0 && slots[i] == 0) slots[i] = kSlots;
-          if (slots[i] != 0) continue;
+          if (slots[i] == kNoSlot || !has_blocks) continue;
           places[i] = PlaceOf(query.first_position + query.rows[base + i], blocks.blocks,
                               blocks.group_shift);
           __builtin_prefetch(blocks.Header(places[i].block));
         }
         for (uint32_t i = 0; i < piece; ++i) {
-          if (slots[i] != 0) continue;
+          if (slots[i] == kNoSlot) continue;
+          slots[i] = kSlots;
+          if (!has_blocks) continue;
           slots[i] = FindSlot(blocks, places[i],
                               MatchTags(blocks.LowTags(places[i].block), places[i].low_tag));
           if (slots[i] == kSlots) continue;

@@ -19,9 +19,27 @@ struct Probe {
   bool absent;
 };
 
+// A class without memory: nothing is resident.
+void MissAll(const ProbeGatherArgs& args) {
+  const uint64_t row_bytes = uint64_t{args.format.dim} * FloatTypeBytes(args.out.type);
+  const uint64_t out_stride = args.out.stride * FloatTypeBytes(args.out.type);
+  auto* const out = static_cast<std::byte*>(args.out.values);
+  for (uint32_t i = 0; i < args.query.count; ++i) {
+    const bool absent = args.query.rows[i] >= args.query.table_rows;
+    if (args.marks != nullptr) args.marks[i] = absent ? RowMark::kAbsent : RowMark::kMissed;
+    if (!absent) {
+      args.misses[args.counts->misses++] = i;
+    } else {
+      ++args.counts->absent;
+      if (args.zero_absent) std::memset(out + i * out_stride, 0, row_bytes);
+    }
+  }
+}
+
 }  // namespace
 
 void ProbeGather(const ProbeGatherArgs& args) {
+  if (args.blocks.blocks == 0) return MissAll(args);
   const BlockView& blocks = args.blocks;
   const RowQuery& query = args.query;
   const uint32_t count = query.count;

@@ -1,0 +1,110 @@
+// CUDA body of ProbeGather: row numbers in, decoded rows out, in one kernel. A warp takes 8 to 32
+// rows at a time: it probes them together (probe_rows.cuh), writes down what is missing, and then
+// deals out the pieces of all their rows to its lanes, end to end, so that no lane idles whatever
+// the dimension; several loads of codes are under way before the first is decoded.
+#include "kernels/cuda/bodies.h"
+#include "kernels/cuda/probe_rows.cuh"
+
+namespace edo::kernels::GPU_BACKEND_NS {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+
+// Appends the rows that are not resident to the list and counts those beyond the table.
+__device__ __forceinline__ void ListMisses(const ProbeGatherArgs& args, RowMark mark, bool mine,
+                                           uint32_t row) {
+  const gpu::Tile<32> warp;
+  const uint32_t missed = warp.Ballot(mine && mark == RowMark::kMissed);
+  const uint32_t absent = warp.Ballot(mine && mark == RowMark::kAbsent);
+  if (absent != 0 && warp.Lane() == 0) {
+    atomicAdd(&args.counts->absent, static_cast<unsigned>(__popc(absent)));
+  }
+  if (missed == 0) return;
+  uint32_t place = 0;
+  if (warp.Lane() == 0) {
+    place = atomicAdd(&args.counts->misses, static_cast<unsigned>(__popc(missed)));
+  }
+  place = warp.Shfl(place, 0);
+  if ((missed >> warp.Lane() & 1) != 0) {
+    args.misses[place + static_cast<uint32_t>(__popc(missed & ((1u << warp.Lane()) - 1)))] = row;
+  }
+}
+
+template <class Decoder, FloatType kOut>
+__global__ void __launch_bounds__(kThreads)
+    ProbeGatherKernel(ProbeGatherArgs args, PieceDivider divider, uint32_t rows_a_warp) {
+  using P = Piece<Decoder, kOut>;
+  constexpr uint32_t kAhead = P::kCodeWords == 1 ? 8 : 4;  // pieces a lane has under way
+  SHARED_ARRAY(Found, all_found, kThreads);
+  const gpu::Tile<32> warp;
+  Found* const found = all_found + warp.Rank() * kRowsAWarp;
+  const uint32_t lane = warp.Lane();
+  const BlockView& blocks = args.blocks;
+  const uint64_t step = uint64_t{gridDim.x} * warp.Count() * rows_a_warp;
+  auto* const out = static_cast<std::byte*>(args.out.values);
+
+  for (uint64_t first = (uint64_t{blockIdx.x} * warp.Count() + warp.Rank()) * rows_a_warp;
+       first < args.query.count; first += step) {
+    const uint64_t left = args.query.count - first;
+    const uint32_t count = left < rows_a_warp ? static_cast<uint32_t>(left) : rows_a_warp;
+    ProbeRows<32>(blocks, args.query, first, count, true, args.clock, found);
+
+    const RowMark mark = MarkOf(found[lane]);
+    const bool mine = lane < count;
+    ListMisses(args, mark, mine, static_cast<uint32_t>(first) + lane);
+    if (mine && args.marks != nullptr) args.marks[first + lane] = mark;
+
+    const uint32_t pieces = count * divider.pieces;
+    for (uint32_t base = lane; base < pieces; base += 32 * kAhead) {
+      typename P::Codes codes[kAhead];
+#pragma unroll
+      for (uint32_t a = 0; a < kAhead; ++a) {
+        const uint32_t t = base + 32 * a;
+        if (t >= pieces) break;
+        const uint32_t row = divider.Row(t);
+        const uint32_t piece = t - row * divider.pieces;
+        const Found place = found[row];
+        if (MarkOf(place) != RowMark::kFound) continue;
+        codes[a].LoadL2(CodesAt(blocks, place.x, piece * P::Codes::kBytes));
+      }
+#pragma unroll
+      for (uint32_t a = 0; a < kAhead; ++a) {
+        const uint32_t t = base + 32 * a;
+        if (t >= pieces) break;
+        const uint32_t row = divider.Row(t);
+        const uint32_t value = (t - row * divider.pieces) * P::kValues;
+        const Found place = found[row];
+        typename P::Output decoded{};
+        if (MarkOf(place) == RowMark::kFound) {
+          decoded = P::Decode(codes[a], SideOf(blocks, place));
+        } else if (MarkOf(place) == RowMark::kMissed || !args.zero_absent) {
+          continue;
+        }
+        P::Store(decoded, out + ((first + row) * args.out.stride + value) * P::kOutBytes,
+                 args.format.dim - value);
+      }
+    }
+    warp.Sync();  // `found` is written again
+  }
+}
+
+}  // namespace
+
+int ProbeGather(const ProbeGatherArgs& args, const LaunchShape& shape, gpu::StreamHandle stream) {
+  if (args.query.count == 0) return 0;
+  return DispatchCodec(args.format.codec, [&](auto decoder) {
+    return DispatchFloatType(args.out.type, [&](auto out_type) {
+      using Decoder = typename decltype(decoder)::Type;
+      constexpr FloatType kOut = decltype(out_type)::value;
+      constexpr uint32_t kValues = Piece<Decoder, kOut>::kValues;
+      const uint32_t pieces = (args.format.dim + kValues - 1) / kValues;
+      const uint32_t rows = RowsAWarp(args.query.count, pieces, shape.rows_a_warp);
+      const uint64_t warps = (uint64_t{args.query.count} + rows - 1) / rows;
+      return gpu::Launch(ProbeGatherKernel<Decoder, kOut>,
+                         dim3(GridBlocks(warps * 32, kThreads, shape.most_blocks)), dim3(kThreads),
+                         0, stream, args, PieceDivider::Make(pieces), rows);
+    });
+  });
+}
+
+}  // namespace edo::kernels::GPU_BACKEND_NS
