@@ -12,8 +12,8 @@ namespace {
 
 using kernels::RowMark;
 
-constexpr size_t kRowsALook = size_t{1} << 20;    // of one pass over cache and chunks
-constexpr size_t kFillBytes = size_t{2} << 20;    // rows read that are offered to the cache together
+constexpr size_t kRowsALook = size_t{1} << 20;  // of one pass over cache and chunks
+constexpr size_t kFillBytes = size_t{2} << 20;  // rows read that are offered to the cache together
 constexpr size_t kScratchBytes = size_t{8} << 20;  // decoded rows of bags, before they are summed
 constexpr size_t kScratchRows = 4096;
 constexpr int kMostCopies = 4;  // of one row in a fill: more say nothing new about how hot it is
@@ -62,9 +62,8 @@ void GatherOutcome::Add(GatherOutcome&& other) {
                   std::make_move_iterator(other.failures.end()));
 }
 
-GatherOutcome RowGather::Gather(std::span<const uint64_t> rows,
-                                const storage::DecodeTarget& target, const Options& options,
-                                RowMark* marks) const {
+GatherOutcome RowGather::Gather(std::span<const uint64_t> rows, const storage::DecodeTarget& target,
+                                const Options& options, RowMark* marks) const {
   GatherOutcome outcome;
   const uint32_t dim = record_->info.dim;
   std::vector<uint32_t> misses(std::min(rows.size(), kRowsALook));
@@ -79,20 +78,15 @@ GatherOutcome RowGather::Gather(std::span<const uint64_t> rows,
       (void)context_->cache->Gather(*cached_, {window.data(), count, out, options.zero_absent,
                                                misses.data(), window_marks, &counts});
     } else {
-      const uint64_t row_bytes = uint64_t{dim} * FloatTypeBytes(target.type);
-      const uint64_t stride = out.stride * FloatTypeBytes(target.type);
-      for (uint32_t i = 0; i < count; ++i) {
-        const bool absent = window[i] >= record_->info.rows;
-        if (window_marks) window_marks[i] = absent ? RowMark::kAbsent : RowMark::kMissed;
-        if (!absent) {
-          misses[counts.misses++] = i;
-          continue;
-        }
-        ++counts.absent;
-        if (options.zero_absent) {
-          std::memset(static_cast<std::byte*>(out.values) + i * stride, 0, row_bytes);
-        }
-      }
+      kernels::ProbeGatherArgs args;  // of no blocks: sorts out what is absent
+      args.format = codec_->row_format();
+      args.query = {window.data(), count, 0, record_->info.rows};
+      args.out = out;
+      args.zero_absent = options.zero_absent;
+      args.misses = misses.data();
+      args.marks = window_marks;
+      args.counts = &counts;
+      (void)context_->cpu->ProbeGather(args, {});
     }
     outcome.absent += counts.absent;
     if (counts.misses == 0) continue;
@@ -154,7 +148,8 @@ GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
   return outcome;
 }
 
-// ---- bags ----------------------------------------------------------------------------------------
+// ---- bags
+// ----------------------------------------------------------------------------------------
 
 GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
                               const storage::DecodeTarget& target, const BagOptions& options,
@@ -162,8 +157,16 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
   GatherOutcome outcome;
   const uint32_t dim = record_->info.dim;
   const size_t bag_count = offsets.size() - 1;
-  const auto is_absent = [&](uint64_t row) { return row >= record_->info.rows; };
-  const bool refuse = options.whole_bags_only && std::any_of(rows.begin(), rows.end(), is_absent);
+  const auto is_absent = [&](uint64_t i) { return rows[i] >= record_->info.rows; };
+  // Rows that keep their bag from being written.
+  const auto blocks = [&](uint64_t i) {
+    if (options.lost != nullptr && options.lost[i]) return true;
+    return options.whole_bags_only && is_absent(i) && !(options.padding && options.padding[i]);
+  };
+  bool any_blocked = false;
+  if (options.lost != nullptr || options.whole_bags_only) {
+    for (uint64_t i = 0; i < rows.size() && !any_blocked; ++i) any_blocked = blocks(i);
+  }
   std::vector<uint32_t> rest;  // bags that the cache cannot serve alone
   for (size_t first = 0; first < bag_count;) {
     // A window of bags; a bag is never cut here.
@@ -172,7 +175,7 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
     const auto bags = static_cast<uint32_t>(last - first);
     const uint64_t ids = offsets[last] - offsets[first];
     rest.clear();
-    if (cached_ != nullptr && !refuse && ids <= UINT32_MAX) {
+    if (cached_ != nullptr && !any_blocked && ids <= UINT32_MAX) {
       rest.resize(bags);
       kernels::QueryCounts counts;
       gpucache::PoolQuery query;
@@ -189,14 +192,13 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
       outcome.absent += counts.absent;
     } else {
       for (size_t b = first; b < last; ++b) {
-        bool whole = true;
+        bool blocked = false;
         for (uint64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
-          const bool absent = is_absent(rows[i]);
-          outcome.absent += absent;
-          whole &= !(refuse && absent);
-          if (marks) marks[i] = absent ? RowMark::kAbsent : RowMark::kFound;
+          outcome.absent += is_absent(i);
+          blocked |= any_blocked && blocks(i);
+          if (marks) marks[i] = is_absent(i) ? RowMark::kAbsent : RowMark::kFound;
         }
-        if (whole) rest.push_back(static_cast<uint32_t>(b));
+        if (!blocked) rest.push_back(static_cast<uint32_t>(b));
       }
     }
     if (!rest.empty()) outcome.Add(PoolBags(rows, offsets, rest, target, options, marks));
@@ -215,8 +217,7 @@ struct RowGather::Scratch {
 };
 
 // Pools the bags named, rows read where they are not cached. Absent ids have been counted.
-GatherOutcome RowGather::PoolBags(std::span<const uint64_t> rows,
-                                  std::span<const uint64_t> offsets,
+GatherOutcome RowGather::PoolBags(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
                                   std::span<const uint32_t> bags,
                                   const storage::DecodeTarget& target, const BagOptions& options,
                                   RowMark* marks) const {
@@ -276,8 +277,8 @@ GatherOutcome RowGather::PoolBags(std::span<const uint64_t> rows,
 // changes no bit of it (0 + s = s, and a sum that starts at +0 is never -0).
 GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
                                      std::span<const uint64_t> offsets, uint32_t bag,
-                                     const storage::DecodeTarget& target,
-                                     const BagOptions& options, RowMark* marks) const {
+                                     const storage::DecodeTarget& target, const BagOptions& options,
+                                     RowMark* marks) const {
   GatherOutcome outcome;
   const uint32_t dim = record_->info.dim;
   const size_t most = std::clamp<size_t>(kScratchBytes / (size_t{dim} * 4), 64, kScratchRows);
@@ -287,10 +288,9 @@ GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
   uint64_t present = 0;
   for (uint64_t first = offsets[bag]; first < offsets[bag + 1]; first += most) {
     const uint64_t count = std::min<uint64_t>(most, offsets[bag + 1] - first);
-    GatherOutcome part = Gather(rows.subspan(first, count),
-                                {values.data() + dim, FloatType::kF32, dim},
-                                {.zero_absent = false, .deadline = options.deadline},
-                                found.data() + 1);
+    GatherOutcome part =
+        Gather(rows.subspan(first, count), {values.data() + dim, FloatType::kF32, dim},
+               {.zero_absent = false, .deadline = options.deadline}, found.data() + 1);
     part.absent = 0;
     outcome.Add(std::move(part));
     for (uint64_t i = 0; i < count; ++i) {

@@ -45,20 +45,23 @@ class RowGather {
                        const Options& options, kernels::RowMark* marks) const;
 
   // Pools bags (offsets of all, bag count + 1 of them, ascending, the last = rows.size()) to the
-  // rows of `target`, by the rules of Table::LookupBags. A bag that holds an unread row - or, with
-  // `whole_bags_only`, an absent one - leaves its place as it was.
+  // rows of `target`, by the rules of Table::LookupBags. A bag that holds an unread row or a lost
+  // key
+  // - or, with `whole_bags_only`, an absent row that is no padding - leaves its place as it was.
   struct BagOptions {
     kernels::PoolMode mode = kernels::PoolMode::kSum;
     const float* weights = nullptr;
     bool whole_bags_only = false;
+    const uint8_t* padding = nullptr;  // (rows.size()) 1: absent on purpose; or null
+    const uint8_t* lost = nullptr;  // (rows.size()) 1: the key directory could not be read; or null
     storage::Deadline deadline{};
   };
   GatherOutcome Pool(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
                      const storage::DecodeTarget& target, const BagOptions& options,
                      kernels::RowMark* marks) const;
 
-  // Encoded rows, past the cache: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it could
-  // not be read. All row numbers must be < the table's rows.
+  // Encoded rows, past the cache: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it
+  // could not be read. All row numbers must be < the table's rows.
   GatherOutcome ReadEncoded(std::span<const uint64_t> rows, const storage::Deadline& deadline,
                             std::byte* codes, uint8_t* unread) const;
 

@@ -5,11 +5,16 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "edo/options.h"
 #include "edo/stats.h"
+#include "edo/table.h"
+#include "engine/device_buffers.h"
+#include "gpucache/row_cache.h"
+#include "kernels/backend.h"
 #include "storage/directory_lock.h"
 #include "storage/row_store.h"
 
@@ -40,18 +45,36 @@ struct StoreContext {
   std::unique_ptr<storage::RowStore> rows;
   StoreCounters counters;
 
+  // What computes: the CPU for lookups into host memory, the device for those "on device" (which
+  // may be the CPU as well; see DeviceOf), and the cache of hot rows of each; null: none was asked
+  // for.
+  std::shared_ptr<kernels::Backend> cpu = kernels::MakeCpuBackend();
+  mutable std::mutex device_mutex;                   // guards the next two
+  mutable std::shared_ptr<kernels::Backend> device;  // null until it is needed
+  mutable std::shared_ptr<DeviceBuffers> device_buffers;
+  std::unique_ptr<gpucache::RowCache> cache;
+  std::unique_ptr<gpucache::RowCache> device_cache;
+
   void Log(LogLevel level, const std::string& message) const {
     if (options.log) options.log(level, message);
   }
 };
 
+// A generation's places in the caches; null where there is none.
+struct CachedPlaces {
+  std::shared_ptr<const gpucache::CachedTable> host;
+  std::shared_ptr<const gpucache::CachedTable> device;
+};
+
 // Held by the catalog and by every handle on a generation. When the last holder of a generation
-// that was replaced or dropped goes, its pages are removed from the disk.
+// that was replaced or dropped goes, its rows leave the caches and its pages the disk. So a handle
+// never sees rows of another generation, and a table that is opened again finds its hot rows.
 class GenerationPin {
  public:
   GenerationPin(std::shared_ptr<StoreContext> context, uint64_t generation)
       : context_(std::move(context)), generation_(generation) {}
   ~GenerationPin() {
+    places_ = {};
     if (!doomed_.load()) return;
     const Status s = context_->rows->DropGeneration(generation_);
     if (!s.ok()) context_->Log(LogLevel::kWarning, s.ToString());
@@ -61,10 +84,38 @@ class GenerationPin {
 
   void Doom() { doomed_.store(true); }
 
+  // The generation's places in the caches, taken when it is first opened. kInvalidArgument when a
+  // cache holds not even one block of such rows; a cache that has no room beside other tables is
+  // done without, which the log says.
+  Result<CachedPlaces> Places(const kernels::RowFormat& format, const TableInfo& info) {
+    const std::lock_guard lock(mutex_);
+    if (!taken_) {
+      EDO_ASSIGN_OR_RETURN(places_.host, Place(context_->cache.get(), format, info));
+      EDO_ASSIGN_OR_RETURN(places_.device, Place(context_->device_cache.get(), format, info));
+      taken_ = true;
+    }
+    return places_;
+  }
+
  private:
+  Result<std::shared_ptr<const gpucache::CachedTable>> Place(gpucache::RowCache* cache,
+                                                             const kernels::RowFormat& format,
+                                                             const TableInfo& info) const {
+    if (cache == nullptr) return std::shared_ptr<const gpucache::CachedTable>();
+    auto place = cache->AddTable(format, info.rows);
+    if (place.ok()) return place;
+    const Status s = place.status().WithContext("table '" + info.name + "'");
+    if (s.code() != StatusCode::kNoSpace) return s;
+    context_->Log(LogLevel::kWarning, s.ToString() + "; it is read without the cache");
+    return std::shared_ptr<const gpucache::CachedTable>();
+  }
+
   const std::shared_ptr<StoreContext> context_;
   const uint64_t generation_;
   std::atomic<bool> doomed_{false};
+  std::mutex mutex_;  // guards what follows
+  bool taken_ = false;
+  CachedPlaces places_;
 };
 
 }  // namespace edo::engine

@@ -1,10 +1,12 @@
 #include "engine/store_impl.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "engine/backends.h"
 #include "engine/table_impl.h"
 #include "engine/table_writer.h"
 #include "engine/verify.h"
@@ -100,6 +102,25 @@ Result<CatalogState> LoadCatalog(const storage::RowStore& rows, uint64_t commits
   return state;
 }
 
+// The backend that the options, or the environment, ask for, and the caches.
+Status MakeCaches(StoreContext* context) {
+  const StoreOptions& options = context->options;
+  // A backend that was forced must be there. One that was not is looked for when it is needed:
+  // asking a driver takes time that a lookup on the CPU shall not pay.
+  if (options.backend != BackendKind::kAuto || options.device_cache_bytes > 0 ||
+      std::getenv("EDO_BACKEND") != nullptr) {
+    EDO_RETURN_IF_ERROR(DeviceOf(*context).status());
+  }
+  const auto make = [](const std::shared_ptr<kernels::Backend>& backend, uint64_t bytes,
+                       std::unique_ptr<gpucache::RowCache>* cache) -> Status {
+    if (bytes == 0) return Status::Ok();
+    EDO_ASSIGN_OR_RETURN(*cache, gpucache::RowCache::Make(backend, {.bytes = bytes}));
+    return Status::Ok();
+  };
+  EDO_RETURN_IF_ERROR(make(context->cpu, options.cache_bytes, &context->cache));
+  return make(context->device, options.device_cache_bytes, &context->device_cache);
+}
+
 StoreImpl::StoreImpl(std::shared_ptr<StoreContext> context, CatalogState state)
     : context_(std::move(context)), record_(state.store) {
   for (auto& [name, record] : state.tables) {
@@ -116,6 +137,7 @@ Result<std::unique_ptr<StoreImpl>> StoreImpl::Make(std::unique_ptr<storage::RowS
   context->directory = std::move(directory);
   context->options = options;
   context->rows = std::move(rows);
+  EDO_RETURN_IF_ERROR(MakeCaches(context.get()));
   auto store = std::unique_ptr<StoreImpl>(new StoreImpl(std::move(context), std::move(state)));
   if (!options.read_only) store->DropOrphans();
   return store;
@@ -326,6 +348,28 @@ Stats StoreImpl::stats() const {
   Stats stats;
   context_->counters.AddTo(&stats);
   context_->rows->AddStats(&stats);
+  {
+    const std::lock_guard lock(context_->device_mutex);
+    if (context_->device) stats.backend = context_->device->name();
+  }
+  if (context_->cache) {
+    const gpucache::RowCacheCounters c = context_->cache->counters();
+    stats.cache_hits = c.hits;
+    stats.cache_misses = c.misses;
+    stats.cache_fills = c.fills;
+    stats.cache_evictions = c.evictions;
+    stats.cache_rejected = c.rejected;
+    stats.cache_skipped = c.skipped;
+    stats.cache_bytes = c.bytes;
+  }
+  if (context_->device_cache) {
+    const gpucache::RowCacheCounters c = context_->device_cache->counters();
+    stats.device_cache_hits = c.hits;
+    stats.device_cache_misses = c.misses;
+    stats.device_cache_fills = c.fills;
+    stats.device_cache_evictions = c.evictions;
+    stats.device_cache_bytes = c.bytes;
+  }
   return stats;
 }
 

@@ -28,6 +28,9 @@ struct CatalogState {
 Result<CatalogState> LoadCatalog(const storage::RowStore& rows, uint64_t commits,
                                  const std::string& directory);
 
+// Gives a context its device backend and its caches, as its options ask.
+Status MakeCaches(StoreContext* context);
+
 class StoreImpl : public Store {
  public:
   // Over a row store that is open already. `directory` empty: a store that lives in memory (tests).

@@ -4,31 +4,14 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/backends.h"
+#include "engine/device_lookup.h"
 #include "engine/lookup.h"
+#include "engine/row_gather.h"
 #include "engine/table_scan.h"
 
 namespace edo::engine {
 namespace {
-
-constexpr size_t kRowsALook = size_t{1} << 20;  // of one pass over the chunks
-
-// Where decoded rows go, and what becomes of each key.
-class Output {
- public:
-  Output(const LookupOptions& options, uint32_t dim, void* out)
-      : bytes_(FloatTypeBytes(options.out_type)),
-        row_bytes_(uint64_t{dim} * bytes_),
-        stride_(options.out_stride == 0 ? dim : options.out_stride),
-        out_(static_cast<std::byte*>(out)) {}
-  void Zero(uint64_t place) { std::memset(out_ + place * stride_ * bytes_, 0, row_bytes_); }
-  uint64_t stride() const { return stride_; }
-
- private:
-  const uint64_t bytes_;
-  const uint64_t row_bytes_;
-  const uint64_t stride_;
-  std::byte* const out_;
-};
 
 Status CheckStride(const LookupOptions& options, const TableInfo& info) {
   if (options.out_stride == 0 || options.out_stride >= info.dim) return Status::Ok();
@@ -37,22 +20,52 @@ Status CheckStride(const LookupOptions& options, const TableInfo& info) {
                                  std::to_string(info.dim));
 }
 
+Status CheckBags(const Bags& bags, uint64_t keys, const TableInfo& info) {
+  const auto wrong = [&](const std::string& what) {
+    return Status::InvalidArgument("table '" + info.name + "': " + what);
+  };
+  uint64_t last = 0;
+  for (size_t b = 0; b < bags.offsets.size(); ++b) {
+    const uint64_t offset = bags.offsets[b];
+    if (offset < last || offset > keys || (b == 0 && offset != 0)) {
+      return wrong("offset " + std::to_string(b) + " of the bags is " + std::to_string(offset) +
+                   "; allowed are " + std::to_string(last) + " to " +
+                   std::to_string(b == 0 ? 0 : keys));
+    }
+    last = offset;
+  }
+  if (bags.offsets.empty() && keys > 0) {
+    return wrong(std::to_string(keys) + " keys and no bag to put them in");
+  }
+  if (bags.weights.empty()) return Status::Ok();
+  if (bags.mode != PoolMode::kSum) return wrong("weights go with sums only, not with means");
+  if (bags.weights.size() != keys) {
+    return wrong(std::to_string(bags.weights.size()) + " weights for " + std::to_string(keys) +
+                 " keys");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-                     storage::TableRecord record, std::unique_ptr<storage::Codec> codec)
+                     storage::TableRecord record, std::unique_ptr<storage::Codec> codec,
+                     CachedPlaces places)
     : context_(std::move(context)),
       pin_(std::move(pin)),
       record_(std::move(record)),
       codec_(std::move(codec)),
-      keys_(context_->rows.get(), record_) {}
+      keys_(context_->rows.get(), record_),
+      places_(std::move(places)),
+      gather_(context_.get(), &record_, codec_.get(), places_.host) {}
 
 Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> context,
                                                std::shared_ptr<GenerationPin> pin,
                                                storage::TableRecord record) {
   EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(record.info.codec, record.info.dim));
-  return std::unique_ptr<Table>(
-      new TableImpl(std::move(context), std::move(pin), std::move(record), std::move(codec)));
+  EDO_ASSIGN_OR_RETURN(CachedPlaces places, pin->Places(codec->row_format(), record.info));
+  return std::unique_ptr<Table>(new TableImpl(std::move(context), std::move(pin), std::move(record),
+                                              std::move(codec), std::move(places)));
 }
 
 Status TableImpl::WrongKeyKind(std::string_view asked) const {
@@ -74,110 +87,142 @@ storage::FindResult TableImpl::FindInts(std::span<const int64_t> ids,
   return found;
 }
 
-Status TableImpl::LookupFound(storage::FindResult found, std::vector<uint8_t> padding,
-                              const LookupOptions& options, void* out, LookupReport* report) const {
-  EDO_RETURN_IF_ERROR(CheckStride(options, info()));
-  if (out == nullptr && !found.rows.empty()) {
-    return Status::InvalidArgument("table '" + info().name + "': `out` is null");
-  }
-  LookupReport local;
-  LookupReport& r = report ? *report : local;
-  r = {};
-  const size_t count = found.rows.size();
-  r.states.assign(count, RowState::kFound);
-  r.failures = std::move(found.failures);
-  Output output(options, info().dim, out);
-  size_t first_missing = count;
+Resolved TableImpl::FromDirectory(storage::FindResult found) {
+  Resolved keys;
+  keys.owned_rows = std::move(found.rows);
+  keys.rows = keys.owned_rows;
+  if (!found.failures.empty()) keys.unread = std::move(found.unread);
+  keys.failures = std::move(found.failures);
+  keys.pages_read = found.pages_read;
+  return keys;
+}
 
-  std::vector<uint64_t> rows;      // to be read
-  std::vector<uint64_t> place_of;  // where each of them goes
-  rows.reserve(count);
-  place_of.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (!padding.empty() && padding[i]) {
-      r.states[i] = RowState::kPadding;
-      output.Zero(i);
-    } else if (found.unread[i]) {
-      r.states[i] = RowState::kUnread;
-      ++r.unread;
-    } else if (found.rows[i] == kMissingRow) {
-      r.states[i] = RowState::kMissing;
-      ++r.missing;
-      first_missing = std::min(first_missing, i);
-      if (options.on_missing == OnMissing::kZero) output.Zero(i);
-    } else {
-      rows.push_back(found.rows[i]);
-      place_of.push_back(i);
-    }
+Result<Resolved> TableImpl::Resolve(std::span<const int64_t> ids,
+                                    const LookupOptions& options) const {
+  if (info().key_kind == KeyKind::kText) return WrongKeyKind("integers");
+  Resolved keys = FromDirectory(FindInts(ids, options.deadline));
+  if (!options.padding_id) return keys;
+  keys.padding.resize(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != *options.padding_id) continue;
+    keys.padding[i] = 1;
+    keys.owned_rows[i] = kMissingRow;
+    if (!keys.unread.empty()) keys.unread[i] = 0;
   }
+  return keys;
+}
 
-  const storage::DecodeTarget target{out, options.out_type, output.stride()};
-  std::vector<uint64_t> out_rows;
-  uint64_t chunks = 0;
-  for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
-    const size_t n = std::min(kRowsALook, rows.size() - begin);
-    ChunkRead read;
-    read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> codes) {
-      out_rows.clear();
-      for (const uint32_t p : places) out_rows.push_back(place_of[begin + p]);
-      codec_->DecodeGather(codes.data(), out_rows.data(), codes.size(), target);
-      r.found += places.size();
-    };
-    read.failed = [&](std::span<const uint32_t> places, ReadFailure failure) {
-      for (const uint32_t p : places) r.states[place_of[begin + p]] = RowState::kUnread;
-      r.unread += places.size();
-      r.failures.push_back(std::move(failure));
-    };
-    chunks += ReadRowsByChunk(*context_->rows, record_, std::span(rows).subspan(begin, n),
-                              options.deadline, read);
-  }
+Result<Resolved> TableImpl::Resolve(std::span<const std::string_view> tokens,
+                                    const LookupOptions& options) const {
+  if (info().key_kind != KeyKind::kText) return WrongKeyKind("tokens");
+  return FromDirectory(keys_.Find(tokens, options.deadline));
+}
+
+Status TableImpl::Conclude(Resolved* keys, GatherOutcome outcome,
+                           std::span<const kernels::RowMark> marks, const LookupOptions& options,
+                           LookupReport* report) const {
+  const size_t count = keys->rows.size();
+  const auto ones = [](const std::vector<uint8_t>& flags) {
+    return static_cast<uint64_t>(std::count(flags.begin(), flags.end(), uint8_t{1}));
+  };
+  const uint64_t padding = ones(keys->padding);
+  const uint64_t lost_keys = ones(keys->unread);
+  const uint64_t missing = outcome.absent - padding - lost_keys;
+  const uint64_t unread = outcome.unread + lost_keys;
+  const uint64_t found = count - outcome.absent - outcome.unread;
+  std::vector<ReadFailure> failures = std::move(keys->failures);
+  failures.insert(failures.end(), std::make_move_iterator(outcome.failures.begin()),
+                  std::make_move_iterator(outcome.failures.end()));
 
   StoreCounters& counters = context_->counters;
   counters.lookups.fetch_add(1, std::memory_order_relaxed);
-  counters.rows_found.fetch_add(r.found, std::memory_order_relaxed);
-  counters.keys_missing.fetch_add(r.missing, std::memory_order_relaxed);
-  counters.rows_unread.fetch_add(r.unread, std::memory_order_relaxed);
-  counters.chunks_read.fetch_add(chunks, std::memory_order_relaxed);
-  counters.key_pages_read.fetch_add(found.pages_read, std::memory_order_relaxed);
+  counters.rows_found.fetch_add(found, std::memory_order_relaxed);
+  counters.keys_missing.fetch_add(missing, std::memory_order_relaxed);
+  counters.rows_unread.fetch_add(unread, std::memory_order_relaxed);
+  counters.chunks_read.fetch_add(outcome.chunks, std::memory_order_relaxed);
+  counters.key_pages_read.fetch_add(keys->pages_read, std::memory_order_relaxed);
 
-  if (!r.failures.empty()) {
+  Status status;
+  if (!failures.empty()) {
     // Damage says more than a deadline that also passed.
-    const auto damage = std::find_if(r.failures.begin(), r.failures.end(), [](const auto& f) {
+    const auto damage = std::find_if(failures.begin(), failures.end(), [](const auto& f) {
       return f.status.code() != StatusCode::kDeadlineExceeded;
     });
-    const Status& s = damage != r.failures.end() ? damage->status : r.failures[0].status;
-    return Status(s.code(), std::string(s.message()) + " [" + std::to_string(r.unread) + " of " +
-                                std::to_string(count) + " rows of this lookup are unread]");
+    const Status& s = damage != failures.end() ? damage->status : failures[0].status;
+    status = Status(s.code(), std::string(s.message()) + " [" + std::to_string(unread) + " of " +
+                                  std::to_string(count) + " rows of this lookup are unread]");
+  } else if (missing > 0 && options.on_missing == OnMissing::kError) {
+    size_t first = 0;
+    while (keys->rows[first] < info().rows || (padding > 0 && keys->padding[first])) ++first;
+    status =
+        Status::NotFound("table '" + info().name + "' does not hold key number " +
+                         std::to_string(first) + " of this lookup (" + std::to_string(missing) +
+                         " of " + std::to_string(count) + " keys are missing)");
   }
-  if (r.missing > 0 && options.on_missing == OnMissing::kError) {
-    return Status::NotFound("table '" + info().name + "' does not hold key number " +
-                            std::to_string(first_missing) + " of this lookup (" +
-                            std::to_string(r.missing) + " of " + std::to_string(count) +
-                            " keys are missing)");
+  if (report == nullptr) return status;
+  report->found = found;
+  report->missing = missing;
+  report->unread = unread;
+  report->failures = std::move(failures);
+  report->states.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    RowState& state = report->states[i];
+    switch (marks[i]) {
+      case kernels::RowMark::kFound:
+        state = RowState::kFound;
+        break;
+      case kernels::RowMark::kAbsent:
+        state = RowState::kMissing;
+        break;
+      case kernels::RowMark::kMissed:
+        state = RowState::kUnread;
+        break;
+    }
+    if (padding > 0 && keys->padding[i]) state = RowState::kPadding;
+    if (lost_keys > 0 && keys->unread[i]) state = RowState::kUnread;
   }
-  return Status::Ok();
+  return status;
+}
+
+Status TableImpl::LookupResolved(Resolved keys, const LookupOptions& options, void* out,
+                                 LookupReport* report) const {
+  if (report != nullptr) *report = {};
+  EDO_RETURN_IF_ERROR(CheckStride(options, info()));
+  if (out == nullptr && !keys.rows.empty()) {
+    return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
+  const uint64_t stride = options.out_stride == 0 ? info().dim : options.out_stride;
+  std::vector<kernels::RowMark> marks(report ? keys.rows.size() : 0);
+  // The place of a key whose directory page is lost stays as it was: it may be held.
+  const bool zero = options.on_missing == OnMissing::kZero;
+  RowGather::Options gather;
+  gather.zero_absent = zero && keys.unread.empty();
+  gather.deadline = options.deadline;
+  GatherOutcome outcome = gather_.Gather(keys.rows, {out, options.out_type, stride}, gather,
+                                         report ? marks.data() : nullptr);
+  if (!gather.zero_absent && outcome.absent > 0) {
+    const uint64_t value_bytes = FloatTypeBytes(options.out_type);
+    for (size_t i = 0; i < keys.rows.size(); ++i) {
+      if (keys.rows[i] < info().rows || (!keys.unread.empty() && keys.unread[i])) continue;
+      if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
+      std::memset(static_cast<std::byte*>(out) + i * stride * value_bytes, 0,
+                  info().dim * value_bytes);
+    }
+  }
+  return Conclude(&keys, std::move(outcome), marks, options, report);
 }
 
 Status TableImpl::LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options,
                              void* out, LookupReport* report) const {
-  storage::FindResult found;
-  found.unread.assign(row_numbers.size(), 0);
-  found.rows.assign(row_numbers.begin(), row_numbers.end());
-  for (uint64_t& row : found.rows) {
-    if (row >= info().rows) row = kMissingRow;
-  }
-  return LookupFound(std::move(found), {}, options, out, report);
+  Resolved keys;
+  keys.rows = row_numbers;
+  return LookupResolved(std::move(keys), options, out, report);
 }
 
 Status TableImpl::Lookup(std::span<const int64_t> ids, const LookupOptions& options, void* out,
                          LookupReport* report) const {
-  if (info().key_kind == KeyKind::kText) return WrongKeyKind("integers");
-  std::vector<uint8_t> padding;
-  if (options.padding_id) {
-    padding.resize(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i) padding[i] = ids[i] == *options.padding_id;
-  }
-  return LookupFound(FindInts(ids, options.deadline), std::move(padding), options, out, report);
+  EDO_ASSIGN_OR_RETURN(Resolved keys, Resolve(ids, options));
+  return LookupResolved(std::move(keys), options, out, report);
 }
 
 Status TableImpl::Lookup(std::span<const int32_t> ids, const LookupOptions& options, void* out,
@@ -188,8 +233,170 @@ Status TableImpl::Lookup(std::span<const int32_t> ids, const LookupOptions& opti
 
 Status TableImpl::Lookup(std::span<const std::string_view> tokens, const LookupOptions& options,
                          void* out, LookupReport* report) const {
-  if (info().key_kind != KeyKind::kText) return WrongKeyKind("tokens");
-  return LookupFound(keys_.Find(tokens, options.deadline), {}, options, out, report);
+  EDO_ASSIGN_OR_RETURN(Resolved keys, Resolve(tokens, options));
+  return LookupResolved(std::move(keys), options, out, report);
+}
+
+// ---- bags
+// ----------------------------------------------------------------------------------------
+
+Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOptions& options,
+                               void* out, LookupReport* report) const {
+  if (report != nullptr) *report = {};
+  EDO_RETURN_IF_ERROR(CheckStride(options, info()));
+  EDO_RETURN_IF_ERROR(CheckBags(bags, keys.rows.size(), info()));
+  if (out == nullptr && !bags.offsets.empty()) {
+    return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
+  const uint64_t stride = options.out_stride == 0 ? info().dim : options.out_stride;
+  std::vector<uint64_t> offsets(bags.offsets.begin(), bags.offsets.end());
+  offsets.push_back(keys.rows.size());
+  if (bags.offsets.empty()) offsets.assign(1, 0);
+  std::vector<kernels::RowMark> marks(report ? keys.rows.size() : 0);
+  RowGather::BagOptions pool;
+  pool.mode = bags.mode == PoolMode::kMean ? kernels::PoolMode::kMean : kernels::PoolMode::kSum;
+  pool.weights = bags.weights.empty() ? nullptr : bags.weights.data();
+  pool.whole_bags_only = options.on_missing == OnMissing::kError;
+  pool.deadline = options.deadline;
+  pool.padding = keys.padding.empty() ? nullptr : keys.padding.data();
+  pool.lost = keys.unread.empty() ? nullptr : keys.unread.data();
+  GatherOutcome outcome = gather_.Pool(keys.rows, offsets, {out, options.out_type, stride}, pool,
+                                       marks.empty() ? nullptr : marks.data());
+  return Conclude(&keys, std::move(outcome), marks, options, report);
+}
+
+Status TableImpl::LookupBagRows(std::span<const uint64_t> row_numbers, const Bags& bags,
+                                const LookupOptions& options, void* out,
+                                LookupReport* report) const {
+  Resolved keys;
+  keys.rows = row_numbers;
+  return PoolResolved(std::move(keys), bags, options, out, report);
+}
+
+Status TableImpl::LookupBags(std::span<const int64_t> ids, const Bags& bags,
+                             const LookupOptions& options, void* out, LookupReport* report) const {
+  EDO_ASSIGN_OR_RETURN(Resolved keys, Resolve(ids, options));
+  return PoolResolved(std::move(keys), bags, options, out, report);
+}
+
+Status TableImpl::LookupBags(std::span<const int32_t> ids, const Bags& bags,
+                             const LookupOptions& options, void* out, LookupReport* report) const {
+  const std::vector<int64_t> wide(ids.begin(), ids.end());
+  return LookupBags(std::span<const int64_t>(wide), bags, options, out, report);
+}
+
+Status TableImpl::LookupBags(std::span<const std::string_view> tokens, const Bags& bags,
+                             const LookupOptions& options, void* out, LookupReport* report) const {
+  EDO_ASSIGN_OR_RETURN(Resolved keys, Resolve(tokens, options));
+  return PoolResolved(std::move(keys), bags, options, out, report);
+}
+
+// ---- on device
+// -----------------------------------------------------------------------------------
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::OnDevice(DeviceQuery query) const {
+  EDO_RETURN_IF_ERROR(CheckStride(query.options, info()));
+  uint64_t outputs = query.count;
+  if (query.host_bags) {
+    EDO_RETURN_IF_ERROR(CheckBags(*query.host_bags, query.count, info()));
+    outputs = query.host_bags->offsets.size();
+  }
+  if (query.device_bags) {
+    outputs = query.device_bags->count;
+    if (query.device_bags->weights != nullptr && query.device_bags->mode != PoolMode::kSum) {
+      return Status::InvalidArgument("table '" + info().name +
+                                     "': weights go with sums only, not with means");
+    }
+  }
+  if (query.out == nullptr && outputs > 0) {
+    return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
+  EDO_ASSIGN_OR_RETURN(auto buffers, DeviceBuffersOf(*context_));
+  return StartDeviceLookup(this, std::move(buffers), std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupRowsOnDevice(const int64_t* row_numbers,
+                                                                    uint64_t count,
+                                                                    const LookupOptions& options,
+                                                                    void* out, void* stream) const {
+  if (row_numbers == nullptr && count > 0) {
+    return Status::InvalidArgument("table '" + info().name + "': `row_numbers` is null");
+  }
+  DeviceQuery query;
+  query.device_rows = reinterpret_cast<const uint64_t*>(row_numbers);  // negative ones: too large
+  query.count = count;
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupOnDevice(std::span<const int64_t> ids,
+                                                                const LookupOptions& options,
+                                                                void* out, void* stream) const {
+  DeviceQuery query;
+  EDO_ASSIGN_OR_RETURN(query.keys, Resolve(ids, options));
+  query.count = ids.size();
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupOnDevice(
+    std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
+    void* stream) const {
+  DeviceQuery query;
+  EDO_ASSIGN_OR_RETURN(query.keys, Resolve(tokens, options));
+  query.count = tokens.size();
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagRowsOnDevice(
+    const int64_t* row_numbers, uint64_t count, const DeviceBags& bags,
+    const LookupOptions& options, void* out, void* stream) const {
+  if ((row_numbers == nullptr && count > 0) || (bags.offsets == nullptr && bags.count > 0)) {
+    return Status::InvalidArgument("table '" + info().name +
+                                   "': `row_numbers` or the offsets are null");
+  }
+  DeviceQuery query;
+  query.device_rows = reinterpret_cast<const uint64_t*>(row_numbers);
+  query.count = count;
+  query.device_bags = bags;
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagsOnDevice(std::span<const int64_t> ids,
+                                                                    const Bags& bags,
+                                                                    const LookupOptions& options,
+                                                                    void* out, void* stream) const {
+  DeviceQuery query;
+  EDO_ASSIGN_OR_RETURN(query.keys, Resolve(ids, options));
+  query.count = ids.size();
+  query.host_bags = bags;
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
+}
+
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagsOnDevice(
+    std::span<const std::string_view> tokens, const Bags& bags, const LookupOptions& options,
+    void* out, void* stream) const {
+  DeviceQuery query;
+  EDO_ASSIGN_OR_RETURN(query.keys, Resolve(tokens, options));
+  query.count = tokens.size();
+  query.host_bags = bags;
+  query.options = options;
+  query.out = out;
+  query.stream = stream;
+  return OnDevice(std::move(query));
 }
 
 Result<std::vector<uint64_t>> TableImpl::FindRows(std::span<const int64_t> ids) const {

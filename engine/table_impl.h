@@ -10,12 +10,25 @@
 #include <vector>
 
 #include "edo/table.h"
+#include "engine/row_gather.h"
 #include "engine/store_context.h"
 #include "storage/catalog.h"
 #include "storage/codec.h"
 #include "storage/key_directory.h"
 
 namespace edo::engine {
+
+// Keys as row numbers, and what else became of them.
+struct Resolved {
+  std::span<const uint64_t> rows;    // (count); >= the table's rows: missing, padding or unread
+  std::vector<uint64_t> owned_rows;  // behind `rows`, unless they are the caller's own
+  std::vector<uint8_t> unread;   // (count) 1 where the key directory could not be read; or empty
+  std::vector<uint8_t> padding;  // (count) 1 where the key is the padding id; or empty
+  std::vector<ReadFailure> failures;
+  uint64_t pages_read = 0;
+};
+
+struct DeviceQuery;
 
 class TableImpl : public Table {
  public:
@@ -32,6 +45,36 @@ class TableImpl : public Table {
                 LookupReport* report) const override;
   Status Lookup(std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
                 LookupReport* report) const override;
+  Status LookupBagRows(std::span<const uint64_t> row_numbers, const Bags& bags,
+                       const LookupOptions& options, void* out,
+                       LookupReport* report) const override;
+  Status LookupBags(std::span<const int64_t> ids, const Bags& bags, const LookupOptions& options,
+                    void* out, LookupReport* report) const override;
+  Status LookupBags(std::span<const int32_t> ids, const Bags& bags, const LookupOptions& options,
+                    void* out, LookupReport* report) const override;
+  Status LookupBags(std::span<const std::string_view> tokens, const Bags& bags,
+                    const LookupOptions& options, void* out, LookupReport* report) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(const int64_t* row_numbers,
+                                                           uint64_t count,
+                                                           const LookupOptions& options, void* out,
+                                                           void* stream) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupOnDevice(std::span<const int64_t> ids,
+                                                       const LookupOptions& options, void* out,
+                                                       void* stream) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupOnDevice(std::span<const std::string_view> tokens,
+                                                       const LookupOptions& options, void* out,
+                                                       void* stream) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupBagRowsOnDevice(
+      const int64_t* row_numbers, uint64_t count, const DeviceBags& bags,
+      const LookupOptions& options, void* out, void* stream) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupBagsOnDevice(std::span<const int64_t> ids,
+                                                           const Bags& bags,
+                                                           const LookupOptions& options, void* out,
+                                                           void* stream) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupBagsOnDevice(std::span<const std::string_view> tokens,
+                                                           const Bags& bags,
+                                                           const LookupOptions& options, void* out,
+                                                           void* stream) const override;
   Result<std::vector<uint64_t>> FindRows(std::span<const int64_t> ids) const override;
   Result<std::vector<uint64_t>> FindRows(std::span<const std::string_view> tokens) const override;
   Result<bool> Contains(int64_t id) const override;
@@ -43,6 +86,11 @@ class TableImpl : public Table {
   const storage::TableRecord& record() const { return record_; }
   const storage::Codec& codec() const { return *codec_; }
   const StoreContext& context() const { return *context_; }
+  const RowGather& gather() const { return gather_; }
+  const CachedPlaces& places() const { return places_; }
+  // Counts a batch, fills its report, and says how it ended. `marks` as the rows' reads left them.
+  Status Conclude(Resolved* keys, GatherOutcome outcome, std::span<const kernels::RowMark> marks,
+                  const LookupOptions& options, LookupReport* report) const;
   // Encoded rows of the whole table in order, chunk by chunk: fn(first row, rows, codes).
   using CodesFunction =
       std::function<Status(uint64_t first_row, uint64_t rows, std::string_view codes)>;
@@ -52,18 +100,28 @@ class TableImpl : public Table {
 
  private:
   TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-            storage::TableRecord record, std::unique_ptr<storage::Codec> codec);
+            storage::TableRecord record, std::unique_ptr<storage::Codec> codec,
+            CachedPlaces places);
   Status WrongKeyKind(std::string_view asked) const;
   storage::FindResult FindInts(std::span<const int64_t> ids,
                                const storage::Deadline& deadline) const;
-  Status LookupFound(storage::FindResult found, std::vector<uint8_t> padding,
-                     const LookupOptions& options, void* out, LookupReport* report) const;
+  static Resolved FromDirectory(storage::FindResult found);
+  Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
+  Result<Resolved> Resolve(std::span<const std::string_view> tokens,
+                           const LookupOptions& options) const;
+  Status LookupResolved(Resolved keys, const LookupOptions& options, void* out,
+                        LookupReport* report) const;
+  Result<std::unique_ptr<DeviceLookup>> OnDevice(DeviceQuery query) const;
+  Status PoolResolved(Resolved keys, const Bags& bags, const LookupOptions& options, void* out,
+                      LookupReport* report) const;
 
   const std::shared_ptr<StoreContext> context_;
   const std::shared_ptr<GenerationPin> pin_;
   const storage::TableRecord record_;
   const std::unique_ptr<storage::Codec> codec_;
   const storage::KeyDirectory keys_;
+  const CachedPlaces places_;
+  const RowGather gather_;
 };
 
 }  // namespace edo::engine

@@ -24,7 +24,7 @@ uint64_t WantedBlocks(uint64_t rows) {
   return std::max<uint64_t>(1, (rows + rows / 2 + kSlots - 1) / kSlots);
 }
 
-constexpr uint64_t kMostBlocks = (uint64_t{1} << 27) - 1;
+constexpr uint64_t kMostBlocks = (uint64_t{1} << 27) - 1;  // slot numbers fit 32 bits
 
 }  // namespace
 
@@ -344,8 +344,9 @@ Status RowCache::Pool(const CachedTable& table, const PoolQuery& query, Stream s
     return backend_->ProbePool(args, stream);
   };
   EDO_RETURN_IF_ERROR(Read(table.size_class_, query.count, stream, launch));
+  // Rows of incomplete bags are counted when they are gathered.
   if (backend_->synchronous()) {
-    AddCounts(query.count - query.counts->misses - query.counts->absent, query.counts->misses);
+    AddCounts(query.count - query.counts->misses - query.counts->absent, 0);
   }
   return Status::Ok();
 }

@@ -32,6 +32,13 @@ Status StoreOptions::Validate() const {
     return Status::InvalidArgument("key_cache_bytes " + std::to_string(key_cache_bytes) +
                                    " is more than 1 TiB");
   }
+  for (const auto& [name, bytes] : {std::pair("cache_bytes", cache_bytes),
+                                    std::pair("device_cache_bytes", device_cache_bytes)}) {
+    if (bytes > (uint64_t{1} << 44)) {
+      return Status::InvalidArgument(std::string(name) + " " + std::to_string(bytes) +
+                                     " is more than 16 TiB");
+    }
+  }
   if (read_threads > 64) {
     return Status::InvalidArgument("read_threads " + std::to_string(read_threads) +
                                    " is more than 64");

@@ -34,7 +34,7 @@ struct Stats {
   uint64_t device_cache_evictions = 0;
   uint64_t device_cache_bytes = 0;
 
-  std::string backend;  // of device lookups: "cpu", "cuda"
+  std::string backend;  // of device lookups: "cpu", "cuda"; empty before one was needed
 
   std::string read_path;       // "io_uring", "io_uring, O_DIRECT", "pread", ...
   std::string read_path_note;  // why a faster path was refused; empty when none was

@@ -101,6 +101,16 @@ struct VerifyReport {
   std::vector<Damage> damages;  // empty = the store is whole
 };
 
+// A backend that this build knows (StoreOptions::backend).
+struct BackendInfo {
+  std::string name;  // "cpu", "cuda"
+  bool available = false;
+  std::string description;  // the device; or, when not available, why not
+  uint64_t free_bytes = 0;  // of its memory
+};
+// All of them, the CPU first. Asks the driver; never fails.
+std::vector<BackendInfo> Backends();
+
 class Store {
  public:
   virtual ~Store() = default;

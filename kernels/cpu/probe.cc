@@ -58,7 +58,8 @@ void ProbeGather(const ProbeGatherArgs& args) {
     for (uint32_t i = base; i < base + kGroup && i < count; ++i) {
       Probe& probe = ring[i % (3 * kGroup)];
       probe.absent = query.rows[i] >= query.table_rows;
-      if (probe.absent) continue;
+      probe.slot = kSlots;
+      if (probe.absent || blocks.blocks == 0) continue;
       probe.place =
           PlaceOf(query.first_position + query.rows[i], blocks.blocks, blocks.group_shift);
       __builtin_prefetch(blocks.Header(probe.place.block));
@@ -67,7 +68,7 @@ void ProbeGather(const ProbeGatherArgs& args) {
     if (base >= kGroup) {
       for (uint32_t i = base - kGroup; i < base && i < count; ++i) {
         Probe& probe = ring[i % (3 * kGroup)];
-        if (probe.absent) continue;
+        if (probe.absent || blocks.blocks == 0) continue;
         const uint32_t candidates =
             MatchTags(blocks.LowTags(probe.place.block), probe.place.low_tag);
         probe.slot = kSlots;

@@ -24,6 +24,7 @@ void Land(const PendingCopy& copy, const void* pc) {
 }  // namespace
 
 void AsyncCopy(void* destination, const void* source, size_t bytes, size_t zero_bytes) noexcept {
+  const ExecutorSection section;
   Lane* lane = executor.current;
   const bool right_size = bytes == 4 || bytes == 8 || bytes == 16;
   const auto addresses =
@@ -44,6 +45,7 @@ void AsyncCopy(void* destination, const void* source, size_t bytes, size_t zero_
 void AsyncCommit() noexcept { ++executor.current->stage; }
 
 void AsyncWaitPrior(unsigned keep) noexcept {
+  const ExecutorSection section;
   const void* pc = __builtin_return_address(0);
   Lane* lane = executor.current;
   std::erase_if(lane->copies, [&](const PendingCopy& copy) {

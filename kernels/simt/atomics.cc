@@ -94,19 +94,24 @@ Word CompareAndSwap(Word* p, Word expected, Word value, const void* pc) {
 }  // namespace
 
 uint32_t Atomic32(AtomicOperation operation, uint32_t* p, uint32_t value) noexcept {
+  const ExecutorSection section;
   return Apply(operation, p, value, __builtin_return_address(0));
 }
 uint64_t Atomic64(AtomicOperation operation, uint64_t* p, uint64_t value) noexcept {
+  const ExecutorSection section;
   return Apply(operation, p, value, __builtin_return_address(0));
 }
 uint32_t CompareAndSwap32(uint32_t* p, uint32_t expected, uint32_t value) noexcept {
+  const ExecutorSection section;
   return CompareAndSwap(p, expected, value, __builtin_return_address(0));
 }
 uint64_t CompareAndSwap64(uint64_t* p, uint64_t expected, uint64_t value) noexcept {
+  const ExecutorSection section;
   return CompareAndSwap(p, expected, value, __builtin_return_address(0));
 }
 
 uint64_t LoadRelaxed(const void* p, size_t bytes) noexcept {
+  const ExecutorSection section;
   BeforeAtomic(p, bytes, __builtin_return_address(0));
   check::Atomic(
       const_cast<void*>(p),
@@ -117,6 +122,7 @@ uint64_t LoadRelaxed(const void* p, size_t bytes) noexcept {
 }
 
 void StoreRelaxed(void* p, size_t bytes, uint64_t value) noexcept {
+  const ExecutorSection section;
   BeforeAtomic(p, bytes, __builtin_return_address(0));
   check::Atomic(
       p, {.bytes = bytes, .reads = false, .writes = true, .pc = __builtin_return_address(0)});

@@ -60,6 +60,7 @@ void CheckBarrier(const Block& block, Barrier kind, const Site& site) {
 }  // namespace
 
 int SyncThreads(Barrier kind, int predicate, Site site) noexcept {
+  const ExecutorSection section;
   Lane* lane = executor.current;
   Block* block = lane->block;
   lane->site = site;
@@ -93,6 +94,7 @@ void ExitFromBarrier(Lane* lane) {
 }
 
 void ThreadFence() noexcept {
+  const ExecutorSection section;
   check::AcquireFence(executor.current);
   check::ReleaseFence(executor.current);
 }

@@ -201,6 +201,7 @@ uint32_t FindMeeting(Warp* warp, const CollectiveCall& call, uint32_t mask, cons
 }  // namespace
 
 uint64_t RunCollective(const CollectiveCall& call, uint32_t mask, Site site) noexcept {
+  const ExecutorSection section;
   Lane* lane = executor.current;
   Warp* warp = lane->warp;
   lane->site = site;

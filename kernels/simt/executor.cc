@@ -18,10 +18,9 @@
 namespace edo::simt {
 
 Executor executor;
+constinit thread_local bool in_kernel = false;
 
 namespace {
-
-thread_local bool on_device = false;
 
 std::vector<uint32_t> start_order;  // blocks of the grid, in the order in which they start
 size_t next_block = 0;
@@ -69,8 +68,11 @@ void StartBlock(Block* block) {
   MakeReady(block->lanes.data(), block->lanes.size());
 }
 
+[[gnu::noinline]] void EnterKernel() { in_kernel = true; }
+
 // The current lane has returned from the kernel.
-void ExitLane() {
+[[gnu::noinline]] void ExitLane() {
+  in_kernel = false;
   Lane* lane = executor.current;
   Block* block = lane->block;
   lane->copies.clear();
@@ -175,8 +177,6 @@ std::recursive_mutex& DeviceMutex() {
   return mutex;
 }
 
-bool OnDevice() { return on_device; }
-
 bool IsValidShape(const KernelLaunch& launch) {
   constexpr uint64_t kMaxThreads = 1024;
   const uint64_t threads = Volume(launch.block);
@@ -205,10 +205,8 @@ Report RunGrid(const KernelLaunch& launch) {
   check::StartLaunch();
   PrepareSlots(resident);
   executor.caller = CallersFiber();
-  on_device = true;
   for (uint32_t slot = 0; slot < resident; ++slot) StartBlock(executor.blocks[slot].get());
   RunLanes(resident);
-  on_device = false;
   if (executor.report.bug != Bug::kNone) AbandonLanes();
   executor.launch = nullptr;
   return executor.report;
@@ -260,17 +258,20 @@ Dim BlockDim() noexcept { return executor.launch->block; }
 Dim GridDim() noexcept { return executor.launch->grid; }
 
 void GiveWay() noexcept {
+  const ExecutorSection section;
   executor.current->last_call = __builtin_return_address(0);
   YieldLane(executor.current);
 }
 
 void ReportMisaligned(const void* p, size_t bytes) noexcept {
+  const ExecutorSection section;
   executor.current->last_call = __builtin_return_address(0);
   Fail(Bug::kMisaligned,
        [&] { return Format("access of %zu bytes: %s", bytes, DescribeAddress(p).c_str()); });
 }
 
 void ReportTrap(Site site) noexcept {
+  const ExecutorSection section;
   Fail(Bug::kTrap, [&] { return "__trap at " + DescribeSite(site); });
 }
 
@@ -280,6 +281,7 @@ extern "C" [[gnu::used]] void edo_simt_fiber_main() {
   using edo::simt::executor;
   edo::simt::FinishFirstSwitch();
   for (;;) {  // the fiber serves other lanes, and later launches
+    edo::simt::EnterKernel();
     executor.launch->invoke(executor.launch->arguments.get());
     edo::simt::ExitLane();
   }

@@ -30,7 +30,4 @@ bool IsValidShape(const KernelLaunch& launch);
 // Runs one grid to its end or to its first bug. The shape must be valid and the device held.
 Report RunGrid(const KernelLaunch& launch);
 
-// True on a thread that is inside RunGrid, so that its code is device code.
-bool OnDevice();
-
 }  // namespace edo::simt

@@ -78,6 +78,7 @@ std::string DescribeShared(const char* p) {
 }
 
 void* SharedStatic(const SharedDeclaration& declaration) noexcept {
+  const ExecutorSection section;
   Block* block = executor.current->block;
   for (const SharedVariable& variable : block->shared_variables) {
     if (variable.key == declaration.key) return variable.address;
@@ -90,6 +91,7 @@ void* SharedStatic(const SharedDeclaration& declaration) noexcept {
 }
 
 void* SharedDynamic() noexcept {
+  const ExecutorSection section;
   Block* block = executor.current->block;
   if (block->dynamic_shared == nullptr) {
     block->dynamic_shared = Place(block, {.key = &block->dynamic_shared,

@@ -143,6 +143,21 @@ struct Executor {
 };
 extern Executor executor;
 
+// True while this thread runs a kernel's code, false in the executor, even when a lane called it.
+// The linker may give the executor an instrumented copy of a standard-library template, which must
+// not be taken for device code. (The model of access keeps the compiler from remembering the
+// address: fibers go on in other threads in later launches.)
+extern constinit thread_local bool in_kernel __attribute__((tls_model("initial-exec")));
+
+// Stands at the top of every function that device code calls.
+class ExecutorSection {
+ public:
+  ExecutorSection() { in_kernel = false; }
+  ~ExecutorSection() { in_kernel = true; }
+  ExecutorSection(const ExecutorSection&) = delete;
+  ExecutorSection& operator=(const ExecutorSection&) = delete;
+};
+
 // Calls visit(index of lane) for every lane of `mask`, ascending.
 template <class Visit>
 void ForEachLane(uint32_t mask, Visit visit) {

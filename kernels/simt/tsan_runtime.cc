@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "kernels/simt/check.h"
-#include "kernels/simt/executor.h"
 #include "kernels/simt/scheduler.h"
 
 namespace {
@@ -14,10 +13,11 @@ using edo::simt::executor;
 using edo::simt::check::AccessKind;
 
 void Access(const void* address, const AccessKind& kind) {
-  if (!edo::simt::OnDevice()) return;
+  if (!edo::simt::in_kernel) return;
   const edo::simt::Fiber& fiber = executor.current->fiber;
   auto* p = static_cast<const char*>(address);
   if (p >= fiber.stack && p < fiber.stack + fiber.stack_bytes) return;  // a local variable
+  const edo::simt::ExecutorSection section;
   if (executor.random.OneIn(executor.config.preempt_one_in)) {
     executor.current->last_call = kind.pc;
     edo::simt::YieldLane(executor.current);

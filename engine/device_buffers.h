@@ -1,0 +1,96 @@
+// DeviceBuffers: pairs of device and pinned host memory for lookups on device, used again and
+// again, so that a lookup whose rows are all cached allocates nothing. Safe from many threads.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "edo/status.h"
+#include "kernels/backend.h"
+
+namespace edo::engine {
+
+class DeviceBuffers {
+ public:
+  // Memory of one lookup at a time. Whoever gives it back has waited for the work that uses it.
+  struct Buffer {
+    std::byte* device = nullptr;
+    std::byte* pinned = nullptr;
+    uint64_t bytes = 0;
+    kernels::Event ready;  // free to be recorded by the owner
+    kernels::Event done;
+  };
+
+  explicit DeviceBuffers(std::shared_ptr<kernels::Backend> backend)
+      : backend_(std::move(backend)) {}
+  ~DeviceBuffers() {
+    for (auto& buffer : free_) Release(*buffer);
+  }
+  DeviceBuffers(const DeviceBuffers&) = delete;
+  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+
+  kernels::Backend& backend() const { return *backend_; }
+
+  // At least `bytes` of each kind.
+  Result<std::unique_ptr<Buffer>> Take(uint64_t bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::find_if(free_.begin(), free_.end(),
+                                      [&](const auto& b) { return b->bytes >= bytes; });
+      if (found != free_.end()) {
+        auto buffer = std::move(*found);
+        free_.erase(found);
+        return buffer;
+      }
+    }
+    auto buffer = std::make_unique<Buffer>();
+    buffer->bytes = 64 << 10;
+    while (buffer->bytes < bytes) buffer->bytes *= 2;
+    const Status s = Fill(buffer.get());
+    if (!s.ok()) {
+      Release(*buffer);
+      return s.WithContext("buffers of a lookup on device");
+    }
+    return buffer;
+  }
+
+  void Give(std::unique_ptr<Buffer> buffer) {
+    constexpr size_t kKept = 8;  // beyond that, what was needed once is let go
+    {
+      const std::lock_guard lock(mutex_);
+      if (free_.size() < kKept) {
+        free_.push_back(std::move(buffer));
+        return;
+      }
+    }
+    Release(*buffer);
+  }
+
+ private:
+  Status Fill(Buffer* buffer) {
+    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(buffer->bytes));
+    buffer->device = static_cast<std::byte*>(device);
+    EDO_ASSIGN_OR_RETURN(void* const pinned, backend_->AllocatePinned(buffer->bytes));
+    buffer->pinned = static_cast<std::byte*>(pinned);
+    EDO_ASSIGN_OR_RETURN(buffer->ready, backend_->CreateEvent());
+    EDO_ASSIGN_OR_RETURN(buffer->done, backend_->CreateEvent());
+    return Status::Ok();
+  }
+  void Release(Buffer& buffer) {
+    if (buffer.device != nullptr) backend_->Free(buffer.device, buffer.bytes);
+    if (buffer.pinned != nullptr) backend_->FreePinned(buffer.pinned, buffer.bytes);
+    backend_->DestroyEvent(buffer.ready);
+    backend_->DestroyEvent(buffer.done);
+  }
+
+  const std::shared_ptr<kernels::Backend> backend_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Buffer>> free_;  // guarded by mutex_
+};
+
+}  // namespace edo::engine
