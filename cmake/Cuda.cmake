@@ -49,22 +49,27 @@ if(EDO_HAVE_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc 12 has C++20
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
+  find_package(CUDAToolkit REQUIRED)
+  target_link_libraries(edo_dependencies INTERFACE CUDA::cudart_static)
 endif()
 
-# The CUDA backend, or what stands for it.
+# The CUDA backend, or what stands for it. The kernels are an object library, so that whoever links
+# the library needs a C++ linker and the CUDA runtime, and not the language CUDA.
 function(edo_add_cuda target)
   if(NOT EDO_HAVE_CUDA)
     target_sources(${target} PRIVATE kernels/cuda/no_cuda.cc)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS kernels/cuda/*.cu)
-  target_sources(${target} PRIVATE ${sources})
+  add_library(${target}_cuda OBJECT ${sources})
+  target_include_directories(${target}_cuda PRIVATE ${PROJECT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/include)
   # No fused multiply-add on either side; -Wpedantic does not agree with what nvcc generates.
-  target_compile_options(${target} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;-Xcompiler=-Wall,-Wextra,-ffp-contract=off>")
+  target_compile_options(${target}_cuda PRIVATE --fmad=false
+    -Xcompiler=-Wall,-Wextra,-ffp-contract=off)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_cuda>)
 endfunction()

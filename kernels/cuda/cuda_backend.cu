@@ -1,6 +1,7 @@
 // The backend of a GPU over the portable runtime (runtime.h): memory, streams, events, and the
-// kernels of this folder. Compiled by nvcc it is MakeCudaBackend(); compiled for the executor, which
-// the tests do, it is MakeSimtBackend(), the same code to the line but for those two functions.
+// kernels of this folder. Compiled by nvcc it is MakeCudaBackend(); compiled for the executor,
+// which the tests do, it is MakeSimtBackend(), the same code to the line but for those two
+// functions.
 #include <utility>
 
 #include "kernels/backend.h"
@@ -83,8 +84,8 @@ class GpuBackend final : public Backend {
 
   Status CopyToDevice(void* device, const void* host, uint64_t bytes, Stream stream) override {
     if (bytes == 0) return Status::Ok();
-    return Checked("copying to the device", gpu::CopyAsync(device, host, bytes,
-                                                           gpu::Copy::kHostToDevice, To(stream)));
+    return Checked("copying to the device",
+                   gpu::CopyAsync(device, host, bytes, gpu::Copy::kHostToDevice, To(stream)));
   }
   Status CopyToHost(void* host, const void* device, uint64_t bytes, Stream stream) override {
     if (bytes == 0) return Status::Ok();
@@ -159,13 +160,12 @@ class GpuBackend final : public Backend {
 Result<std::shared_ptr<Backend>> MakeCudaBackend() {
   const std::string why = gpu::WhyNoDevice();
   if (!why.empty()) return Status::Unsupported("CUDA: " + why);
-  return std::shared_ptr<Backend>(
-      std::make_shared<GpuBackend>("cuda", bodies::LaunchShape{}));
+  return std::shared_ptr<Backend>(std::make_shared<GpuBackend>("cuda", bodies::LaunchShape{}));
 }
 #else
 std::shared_ptr<Backend> MakeSimtBackend(const SimtLaunchShape& shape) {
-  return std::make_shared<GpuBackend>(
-      "simt", bodies::LaunchShape{shape.most_blocks, shape.rows_a_warp});
+  return std::make_shared<GpuBackend>("simt",
+                                      bodies::LaunchShape{shape.most_blocks, shape.rows_a_warp});
 }
 #endif
 

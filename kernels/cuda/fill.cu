@@ -1,7 +1,7 @@
 // CUDA bodies of ChooseSlots, WriteSlots and PublishSlots. The rows of a fill are sorted by block
-// and a warp has a block to itself, so there are no locks; the choice is the CPU's to the slot. Each
-// step is a launch of its own: what one wrote is in memory before the next begins, which is all the
-// order that readers on other streams need (backend.h, "filling").
+// and a warp has a block to itself, so there are no locks; the choice is the CPU's to the slot.
+// Each step is a launch of its own: what one wrote is in memory before the next begins, which is
+// all the order that readers on other streams need (backend.h, "filling").
 #include "kernels/cuda/bodies.h"
 #include "kernels/cuda/probe_rows.cuh"
 
@@ -20,8 +20,7 @@ __global__ void __launch_bounds__(kThreads) ChooseSlotsKernel(FillArgs args) {
     const uint32_t begin = args.segments[s];
     const uint32_t end = args.segments[s + 1];
     if (begin == end) continue;
-    const uint64_t block =
-        PlaceOf(args.positions[begin], blocks.blocks, blocks.group_shift).block;
+    const uint64_t block = PlaceOf(args.positions[begin], blocks.blocks, blocks.group_shift).block;
     uint16_t* const tag_at = blocks.LowTags(block) + lane;
     std::byte* const entry = blocks.Entry(block, lane);
     uint32_t tag = gpu::LoadRelaxed(tag_at);
@@ -60,9 +59,9 @@ __global__ void __launch_bounds__(kThreads) ChooseSlotsKernel(FillArgs args) {
         const bool evicts = takes && (tag & kOccupied) != 0;
         args.slots[i] = takes ? static_cast<uint32_t>(block * kSlots) + lane : kNoSlot;
         if (args.evicted != nullptr) {
-          args.evicted[i] = evicts ? PositionOf(static_cast<uint16_t>(tag), head.high_tag,
-                                                blocks.group_shift)
-                                   : kNoPosition;
+          args.evicted[i] =
+              evicts ? PositionOf(static_cast<uint16_t>(tag), head.high_tag, blocks.group_shift)
+                     : kNoPosition;
         }
         if (evicts) gpu::StoreRelaxed(tag_at, 0);
         if (takes) {
@@ -119,8 +118,8 @@ __global__ void __launch_bounds__(kThreads) PublishSlotsKernel(FillArgs args) {
 int LaunchFill(void (*kernel)(FillArgs), const FillArgs& args, uint64_t threads,
                const LaunchShape& shape, gpu::StreamHandle stream) {
   if (threads == 0) return 0;
-  return gpu::Launch(kernel, dim3(GridBlocks(threads, kThreads, shape.most_blocks)),
-                     dim3(kThreads), 0, stream, args);
+  return gpu::Launch(kernel, dim3(GridBlocks(threads, kThreads, shape.most_blocks)), dim3(kThreads),
+                     0, stream, args);
 }
 
 }  // namespace

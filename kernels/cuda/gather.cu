@@ -1,5 +1,5 @@
-// CUDA body of Gather: rows of an array as they lie on disk, at any address. Work is dealt out as in
-// ProbeGather: the pieces of up to 32 rows end to end.
+// CUDA body of Gather: rows of an array as they lie on disk, at any address. Work is dealt out as
+// in ProbeGather: the pieces of up to 32 rows end to end.
 #include "kernels/cuda/bodies.h"
 #include "kernels/cuda/row_decoders.cuh"
 
@@ -49,8 +49,8 @@ __global__ void __launch_bounds__(kThreads)
         if (t >= pieces) break;
         const uint32_t row = divider.Row(t);
         const uint32_t at = (t - row * divider.pieces) * P::Codes::kBytes;
-        const uint32_t bytes = code_bytes - at < P::Codes::kBytes ? code_bytes - at
-                                                                  : P::Codes::kBytes;
+        const uint32_t bytes =
+            code_bytes - at < P::Codes::kBytes ? code_bytes - at : P::Codes::kBytes;
         codes[a].LoadBytes(args.rows + moves[row].x * args.row_stride + at, bytes);
       }
 #pragma unroll
@@ -61,8 +61,7 @@ __global__ void __launch_bounds__(kThreads)
         const uint32_t value = (t - row * divider.pieces) * P::kValues;
         const Move move = moves[row];
         const SideData side{move.z, args.rows + move.x * args.row_stride + code_bytes + 2};
-        P::Store(P::Decode(codes[a], side),
-                 out + (move.y * args.out.stride + value) * P::kOutBytes,
+        P::Store(P::Decode(codes[a], side), out + (move.y * args.out.stride + value) * P::kOutBytes,
                  args.format.dim - value);
       }
     }

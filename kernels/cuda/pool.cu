@@ -15,8 +15,8 @@ __device__ __forceinline__ void StoreValue(const OutputRows& out, uint64_t at, f
   if (out.type == FloatType::kF32) {
     static_cast<float*>(out.values)[at] = value;
   } else {
-    static_cast<uint16_t*>(out.values)[at] = static_cast<uint16_t>(
-        out.type == FloatType::kF16 ? EncodeF16(value) : EncodeBF16(value));
+    static_cast<uint16_t*>(out.values)[at] =
+        static_cast<uint16_t>(out.type == FloatType::kF16 ? EncodeF16(value) : EncodeBF16(value));
   }
 }
 

@@ -1,5 +1,5 @@
-// How the CUDA bodies read blocks. A fill on another stream may publish beside a reader, so tags and
-// entries are read relaxed or past the L1 cache, which is not coherent, and never through the
+// How the CUDA bodies read blocks. A fill on another stream may publish beside a reader, so tags
+// and entries are read relaxed or past the L1 cache, which is not coherent, and never through the
 // read-only path.
 #pragma once
 
@@ -37,8 +37,7 @@ __device__ __forceinline__ RowMark MarkOf(const Found& found) {
   return static_cast<RowMark>(found.y >> 16);
 }
 __device__ __forceinline__ SideData SideOf(const BlockView& blocks, const Found& found) {
-  return {found.y & 0xffffu,
-          blocks.Entry(found.x / kSlots, found.x % kSlots) + kEntrySide + 2};
+  return {found.y & 0xffffu, blocks.Entry(found.x / kSlots, found.x % kSlots) + kEntrySide + 2};
 }
 // Where byte `at` of a slot's codes lies. Pieces of up to 16 bytes never cross cells.
 __device__ __forceinline__ const std::byte* CodesAt(const BlockView& blocks, uint32_t slot,
@@ -64,8 +63,8 @@ __device__ __forceinline__ uint32_t MatchEight(const uint4& tags, uint32_t tag) 
 
 // A tile of N lanes probes up to N rows and leaves what it found in found[0 .. N), which is shared
 // memory of the tile's own; all lanes may read it when the call returns. Lane r works out where row
-// r would be; then four lanes a row read the 64 bytes of its block's tags, N / 4 rows at a time, all
-// loads under way before the first is looked at, then the entries.
+// r would be; then four lanes a row read the 64 bytes of its block's tags, N / 4 rows at a time,
+// all loads under way before the first is looked at, then the entries.
 template <unsigned N>
 __device__ __forceinline__ void ProbeRows(const BlockView& blocks, const RowQuery& query,
                                           uint64_t first, uint32_t count, bool touch,
@@ -108,7 +107,8 @@ __device__ __forceinline__ void ProbeRows(const BlockView& blocks, const RowQuer
   for (uint32_t p = 0; p < kPasses; ++p) {
     uint32_t candidates = low_tag[p] != 0 ? MatchEight(tags[p], low_tag[p]) : 0;
     while (candidates != 0) {  // seldom a second: tags differ in 15 bits
-      const uint32_t slot = quarter * 8 + static_cast<uint32_t>(__ffs(static_cast<int>(candidates))) - 1;
+      const uint32_t slot =
+          quarter * 8 + static_cast<uint32_t>(__ffs(static_cast<int>(candidates))) - 1;
       candidates &= candidates - 1;
       std::byte* const entry = blocks.Entry(block[p], slot);
       const EntryHead head = LoadEntry(blocks.shape, entry);

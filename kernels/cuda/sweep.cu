@@ -1,7 +1,7 @@
 // CUDA bodies of the kernels that change slots without filling them: InvalidateRange, Invalidate,
-// Pin, AgeScores. Pin counts are bytes, changed by atomics on the word around them, because one call
-// may name a position twice; so InvalidateRange and AgeScores go by slots, the others by positions,
-// a warp each.
+// Pin, AgeScores. Pin counts are bytes, changed by atomics on the word around them, because one
+// call may name a position twice; so InvalidateRange and AgeScores go by slots, the others by
+// positions, a warp each.
 #include "kernels/cuda/bodies.h"
 #include "kernels/cuda/probe_rows.cuh"
 
@@ -63,9 +63,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    PinKernel(BlockView blocks, const uint64_t* positions, uint32_t count, int delta,
-              uint8_t* done) {
+__global__ void __launch_bounds__(kThreads) PinKernel(BlockView blocks, const uint64_t* positions,
+                                                      uint32_t count, int delta, uint8_t* done) {
   const gpu::Tile<32> warp;
   for (uint64_t i = uint64_t{blockIdx.x} * warp.Count() + warp.Rank(); i < count;
        i += uint64_t{gridDim.x} * warp.Count()) {
@@ -124,8 +123,7 @@ int Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t coun
 int Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
         uint8_t* done, const LaunchShape& shape, gpu::StreamHandle stream) {
   if (count == 0) return 0;
-  return gpu::Launch(PinKernel,
-                     dim3(GridBlocks(uint64_t{count} * 32, kThreads, shape.most_blocks)),
+  return gpu::Launch(PinKernel, dim3(GridBlocks(uint64_t{count} * 32, kThreads, shape.most_blocks)),
                      dim3(kThreads), 0, stream, blocks, positions, count, delta, done);
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -345,7 +346,7 @@ class Cache {
     return rows_.Encoded(slot.position - first_position_, slot.version);
   }
 
-  // Fills rows (none twice). `between` runs after the choice, before the rows are written.
+  // Fills rows (none twice). `between` runs after the choice and again after the writing.
   template <class Between>
   void Fill(std::vector<uint64_t> rows, uint64_t version, uint32_t clock, std::mt19937_64& random,
             Between between) {
@@ -417,6 +418,7 @@ class Cache {
     if (Failed()) return;
     between();
     EDO_EXPECT_OK(backend_.WriteSlots(args, stream_));
+    between();
     EDO_EXPECT_OK(backend_.PublishSlots(args, stream_));
     Finish();
     for (uint32_t i = 0; i < count; ++i) {
@@ -830,7 +832,7 @@ void CheckDecoding(Backend& backend, RowCodec codec, FloatType out, uint32_t dim
               kTableRows);
   cache.Fill(Different(30, kTableRows, random), 0, 1, random);
   std::vector<uint64_t> query;
-  const auto count = 1 + random() % 45;
+  const auto count = 1 + random() % (random() % 3 == 0 ? 150 : 45);
   for (uint64_t i = 0; i < count; ++i) {
     query.push_back(random() % 8 == 0 ? kTableRows + random() % 5 : random() % kTableRows);
   }
@@ -903,7 +905,7 @@ ScenarioOptions RandomScenario(uint64_t seed) {
   options.blocks = 1 + random() % 4;
   options.rows = 20 + random() % 200;
   options.steps = 10;
-  options.most_ids = 20 + static_cast<uint32_t>(random() % 30);
+  options.most_ids = static_cast<uint32_t>(20 + random() % (random() % 3 == 0 ? 150 : 30));
   options.first_position = random() % 2 == 0 ? random() % 100000 : (uint64_t{1} << 45) - 1000;
   return options;
 }
@@ -979,6 +981,28 @@ void CheckEdges(Backend& backend) {
     Cache cache(backend, rows, 0, 0, 0, 0, 10);
     cache.Gather({3, 11, 3, 9}, 1, {});
     cache.Pool({3, 11, 12}, {0, 1, 1, 3}, 1, {}, random);
+  }
+  if (Failed()) return;
+  {
+    SCOPED_TRACE("rows whose low tags are the same");
+    constexpr uint64_t kTableRows = 20000;
+    Cache cache(backend, rows, 0, 1, 0, 0, kTableRows);
+    std::map<uint16_t, std::vector<uint64_t>> by_tag;
+    for (uint64_t row = 0; row < kTableRows; ++row) {
+      by_tag[PlaceOf(row, 1, 0).low_tag].push_back(row);
+    }
+    const auto same = std::find_if(by_tag.begin(), by_tag.end(),
+                                   [](const auto& tag) { return tag.second.size() >= 3; });
+    ASSERT_NE(same, by_tag.end());
+    const std::vector<uint64_t>& three = same->second;
+    cache.Fill({three[1], 5, 6}, 1, 1, random);
+    cache.Gather({three[0], three[1], three[2]}, 1, {});
+    cache.Fill({three[0]}, 1, 1, random);
+    cache.Gather({three[2], three[1], three[0]}, 1, {});
+    cache.Invalidate({three[2], three[0]});
+    cache.Gather({three[0], three[1], three[2]}, 1, {});
+    if (Failed()) return;
+    cache.CheckState();
   }
   if (Failed()) return;
   SCOPED_TRACE("the last row of the longest table, at the end of all positions");

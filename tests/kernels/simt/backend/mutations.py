@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Breaks the CUDA kernels on purpose, one way at a time, and checks that the suite sees it.
+
+Each mutation is a text replacement in a copy of kernels/cuda; one .cu file is compiled again for the
+check build of the executor and linked with the other objects of simt_backend_check_tests. The suite
+must then fail: by a report of the executor or by a wrong result. A mutation whose text is no longer
+found exactly once is an error: it must follow the kernels.
+
+usage: mutations.py mutations.json [name ...]
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# name, file compiled, file changed, text, replacement
+MUTATIONS = [
+    ("probe-drop-sync-before-found", "probe.cu", "probe_rows.cuh",
+     "  found[lane] = make_uint2(0, static_cast<uint32_t>(mark) << 16);\n  tile.Sync();\n",
+     "  found[lane] = make_uint2(0, static_cast<uint32_t>(mark) << 16);\n"),
+    ("probe-drop-sync-after-found", "probe.cu", "probe_rows.cuh",
+     "      break;  // a position has one slot (I3)\n    }\n  }\n  tile.Sync();\n",
+     "      break;  // a position has one slot (I3)\n    }\n  }\n"),
+    ("probe-wrong-shuffle-source", "probe.cu", "probe_rows.cuh",
+     "const uint32_t source = p * kRowsAPass + lane / 4;",
+     "const uint32_t source = p * kRowsAPass + lane / 8;"),
+    ("probe-tags-one-vector-on", "probe.cu", "probe_rows.cuh",
+     "+ quarter * 16)", "+ quarter * 16 + 16)"),
+    ("probe-ignores-high-tag", "probe.cu", "probe_rows.cuh",
+     "if (head.high_tag != high_tag[p]) continue;", ""),
+    ("probe-missing-bounds-check", "probe.cu", "probe_rows.cuh",
+     "if (row < query.table_rows) {", "if (row <= query.table_rows) {"),
+    ("probe-missing-count-check", "probe.cu", "probe_rows.cuh",
+     "if (lane < count) {\n    const uint64_t row", "{\n    const uint64_t row"),
+    ("probe-forgets-scores", "probe.cu", "probe_rows.cuh",
+     "if (touched != head.score) gpu::StoreRelaxed(ScoreOf(entry), touched);", ""),
+    ("probe-no-blocks", "probe.cu", "probe_rows.cuh", "if (blocks.blocks != 0) {", "{"),
+    ("gather-plain-counter", "probe.cu", "probe.cu",
+     "place = atomicAdd(&args.counts->misses, static_cast<unsigned>(__popc(missed)));",
+     "place = args.counts->misses; args.counts->misses = place + __popc(missed);"),
+    ("gather-drop-broadcast", "probe.cu", "probe.cu", "place = warp.Shfl(place, 0);", ""),
+    ("gather-full-mask-in-branch", "probe.cu", "probe.cu",
+     "if (missed == 0) return;", "if ((missed >> warp.Lane() & 1) == 0) return;"),
+    ("gather-drop-sync-between-rounds", "probe.cu", "probe.cu",
+     "warp.Sync();  // `found` is written again", ""),
+    ("gather-writes-past-dim", "probe.cu", "probe.cu",
+     "args.format.dim - value);", "P::kValues);"),
+    ("gather-one-piece-too-many", "probe.cu", "probe.cu",
+     "const uint32_t pieces = count * divider.pieces;",
+     "const uint32_t pieces = count * divider.pieces + 1;"),
+    ("gather-forgets-absent", "probe.cu", "probe.cu",
+     "MarkOf(place) == RowMark::kMissed || !args.zero_absent", "true"),
+    ("pool-drop-sync-between-rounds", "pool.cu", "pool.cu",
+     "tile.Sync();  // `found` is written again", ""),
+    ("pool-reuses-found-of-long-bags", "pool.cu", "pool.cu",
+     "if (panel == 0 || end - begin > N) {", "if (panel == 0) {"),
+    ("pool-fused-multiply-add", "pool.cu", "pool.cu",
+     "sums[k][v] = __fadd_rn(sums[k][v], weighted ? __fmul_rn(weight, value) : value);",
+     "sums[k][v] = __fmaf_rn(weight, value, sums[k][v]);"),
+    ("pool-plain-counter", "pool.cu", "pool.cu",
+     "args.incomplete[atomicAdd(&args.counts->bags, 1u)]", "args.incomplete[args.counts->bags++]"),
+    ("pool-sums-missed-bags", "pool.cu", "pool.cu", "if (missed != 0) break;", ""),
+    ("pool-divides-by-all", "pool.cu", "pool.cu",
+     "const uint64_t present = end - begin - absent;", "const uint64_t present = end - begin;"),
+    ("rows-drop-sync", "gather.cu", "gather.cu",
+     "      moves[lane] = make_uint4(source, to, side.at[0], 0);\n    }\n    warp.Sync();\n",
+     "      moves[lane] = make_uint4(source, to, side.at[0], 0);\n    }\n"),
+    ("rows-read-past-the-end", "gather.cu", "gather.cu",
+     "codes[a].LoadBytes(args.rows + moves[row].x * args.row_stride + at, bytes);",
+     "codes[a].LoadBytes(args.rows + moves[row].x * args.row_stride + at, P::Codes::kBytes);"),
+    ("rows-unaligned-word", "gather.cu", "row_decoders.cuh",
+     "if (bytes >= 4 * w + 4 && address % 4 == 0) {", "if (bytes >= 4 * w + 4) {"),
+    ("store-unaligned-vector", "gather.cu", "row_decoders.cuh",
+     "if (values >= kValues && reinterpret_cast<uintptr_t>(to) % Output::kBytes == 0) {",
+     "if (values >= kValues) {"),
+    ("decode-loses-nan", "gather.cu", "row_decoders.cuh",
+     "if ((half & 0x7fffu) <= 0x7c00u) return value;", "return value;"),
+    ("fill-mask-omits-a-lane", "fill.cu", "fill.cu",
+     "__reduce_min_sync(0xffffffffu,", "__reduce_min_sync(0x7fffffffu,"),
+    ("fill-takes-pinned-slots", "fill.cu", "fill.cu",
+     "pinned ? ~0u : value * kSlots + lane", "value * kSlots + lane"),
+    ("fill-leaves-the-victims-tag", "fill.cu", "fill.cu",
+     "if (evicts) gpu::StoreRelaxed(tag_at, 0);", ""),
+    ("fill-normalises-too-much", "fill.cu", "fill.cu",
+     "if (!pinned && occupied && lane < first_free) {", "if (occupied) {"),
+    ("fill-ignores-worth", "fill.cu", "fill.cu",
+     "MayReplace(CandidateValue(args.frequencies[i]), least / kSlots)", "true"),
+    ("fill-chosen-is-not-pinned", "fill.cu", "fill.cu",
+     "          tag = 0;\n          pinned = true;\n", "          tag = 0;\n"),
+    ("write-one-vector-too-many", "fill.cu", "fill.cu",
+     "at < blocks.shape.slot_bytes(); at", "at <= blocks.shape.slot_bytes(); at"),
+    ("publish-before-write", "cuda_backend.cu", "cuda_backend.cu",
+     "bodies::WriteSlots(args, shape_, To(stream))",
+     "bodies::PublishSlots(args, shape_, To(stream)) + "
+     "bodies::WriteSlots(args, shape_, To(stream))"),
+    ("publish-keeps-pins", "fill.cu", "fill.cu", "    blocks.pins[slot] = 0;\n", ""),
+    ("invalidate-plain-pins", "sweep.cu", "sweep.cu",
+     "atomicAnd(pins.word, ~(0xffu << pins.shift));", "*pins.word &= ~(0xffu << pins.shift);"),
+    ("pin-plain-count", "sweep.cu", "sweep.cu",
+     "const unsigned before = atomicCAS(pins.word, seen, delta > 0 ? seen + one : seen - one);",
+     "const unsigned before = seen; *pins.word = delta > 0 ? seen + one : seen - one;"),
+    ("range-one-too-far", "sweep.cu", "sweep.cu", "position >= last", "position > last"),
+    ("new-memory-is-not-zeroed", "cuda_backend.cu", "cuda_backend.cu",
+     "gpu::MemsetAsync(memory, 0, AtLeastOne(bytes), nullptr)", "0"),
+]
+
+
+def run(command, **kwargs):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", **kwargs)
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        build = json.load(file)
+    wanted = sys.argv[2:]
+    source = build["source"]
+    failures = []
+    caught = 0
+    for name, compiled, changed, text, replacement in MUTATIONS:
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            kernels = os.path.join(work, "kernels", "cuda")
+            shutil.copytree(os.path.join(source, "kernels", "cuda"), kernels)
+            path = os.path.join(kernels, changed)
+            with open(path) as file:
+                code = file.read()
+            if code.count(text) != 1:
+                failures.append(f"{name}: its text is in {changed} {code.count(text)} times")
+                print(failures[-1], flush=True)
+                continue
+            with open(path, "w") as file:
+                file.write(code.replace(text, replacement))
+            program = os.path.join(work, "mutant")
+            mutant = program + ".o"
+            done = run([build["compiler"], "-std=c++20", "-x", "c++", *build["options"].split(),
+                        "-w", "-I", work, "-I", source, "-I", os.path.join(source, "include"),
+                        "-c", os.path.join(kernels, compiled), "-o", mutant])
+            if done.returncode == 0:
+                others = [o for o in build["kernels"].split() if not o.endswith("/" + compiled + ".o")]
+                done = run([build["compiler"], mutant, *others, *build["objects"].split(),
+                            *build["libraries"].split(), "-o", program])
+            if done.returncode != 0:
+                failures.append(f"{name}: does not build\n{done.stdout}")
+                print(failures[-1], flush=True)
+                continue
+            try:
+                done = run([program, "--gtest_fail_fast", "--gtest_brief=1"], timeout=120)
+            except subprocess.TimeoutExpired:
+                print(f"{name}: caught (does not end)", flush=True)
+                caught += 1
+                continue
+            if done.returncode == 0:
+                failures.append(f"{name}: NOT SEEN")
+                print(failures[-1], flush=True)
+                continue
+            caught += 1
+            report = re.search(r"(race|out-of-bounds|uninitialised|misaligned|collective-mismatch|"
+                               r"mask-\S+|exited-lane|shuffle-source|host-memory|deadlock|livelock)"
+                               r": [^\n]*", done.stdout)
+            why = report.group(0) if report else "wrong result"
+            if done.returncode < 0:
+                why += f", signal {-done.returncode}"
+            print(f"{name}: caught ({why[:150]})", flush=True)
+    print(f"{caught} mutants caught, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
