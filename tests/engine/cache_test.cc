@@ -155,5 +155,58 @@ TEST(Cache, ChangesNoResultOfAnyLookup) {
   }
 }
 
+TEST(Cache, LeadingValuesAreThoseOfTheWholeRowHoweverTheCacheIsCut) {
+  std::mt19937_64 random(test::Seed(23));
+  for (const char* codec : {"F32", "F16", "BF16", "INT8"}) {
+    for (const uint32_t dim : {5u, 128u, 192u}) {
+      for (const uint32_t dims : {1u, dim / 4, dim / 2, dim}) {
+        if (dims == 0) continue;
+        SCOPED_TRACE(std::string(codec) + " dim " + std::to_string(dim) + " dims " +
+                     std::to_string(dims));
+        const auto store = MemoryStore({});
+        TableOptions options;
+        options.dim = dim;
+        options.codec = *CodecSpec::Parse(codec);
+        EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 600));
+        auto opened = store->OpenTable("t", {.read_dims = dims});
+        ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+        const auto& table = *opened;
+        for (int round = 0; round < 4; ++round) {
+          const auto rows = SomeRows(600, 100, 12, random);
+          const auto whole = PlainRows(*table, rows);
+          LookupOptions lookup;
+          lookup.dims = round == 3 ? 0 : dims;
+          const uint32_t values = round == 3 ? dim : dims;
+          lookup.out_stride = values + 1;
+          std::vector<float> out(rows.size() * lookup.out_stride, -7.0f);
+          EDO_ASSERT_OK(table->LookupRows(rows, lookup, out.data()));
+          const std::vector<uint64_t> offsets{0, 40, 40};
+          const auto sums = test::PlainBags(*table, rows, Bags{offsets});
+          std::vector<float> bags(3 * lookup.out_stride, -7.0f);
+          EDO_ASSERT_OK(table->LookupBagRows(rows, Bags{offsets}, lookup, bags.data()));
+          for (size_t i = 0; i < rows.size(); ++i) {
+            for (uint32_t c = 0; c < values; ++c) {
+              ASSERT_EQ(out[i * lookup.out_stride + c], whole[i * dim + c]);
+            }
+            ASSERT_EQ(out[i * lookup.out_stride + values], -7.0f);
+          }
+          for (size_t b = 0; b < 3; ++b) {
+            for (uint32_t c = 0; c < values; ++c) {
+              ASSERT_EQ(bags[b * lookup.out_stride + c], sums[b * dim + c]);
+            }
+          }
+        }
+        LookupOptions wrong;
+        wrong.dims = dim + 1;
+        std::vector<float> out(dim + 1);
+        const std::vector<uint64_t> one{0};
+        EXPECT_EQ(table->LookupRows(one, wrong, out.data()).code(), StatusCode::kInvalidArgument);
+      }
+      EXPECT_EQ(MemoryStore({})->OpenTable("t", {.read_dims = 1}).status().code(),
+                StatusCode::kNotFound);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace edo
