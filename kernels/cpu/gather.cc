@@ -6,7 +6,7 @@
 namespace edo::kernels::cpu {
 namespace {
 
-constexpr uint32_t kAhead = 24;
+constexpr uint32_t kAhead = 12;
 
 }  // namespace
 

@@ -11,13 +11,16 @@
 namespace edo::kernels::cpu {
 namespace {
 
-constexpr uint32_t kGroup = 16;            // rows a stage; two groups are in flight
+constexpr uint32_t kGroup = 8;             // rows a stage; two groups are in flight
 constexpr uint32_t kPrefetchBytes = 1024;  // of a long row; the rest streams behind it
 
 struct Probe {
-  Place place;
-  uint32_t slot;  // kSlots: absent or missed
-  bool absent;
+  std::byte* header = nullptr;  // of the row's block; null: absent
+  std::byte* entry = nullptr;   // of the slot that its low tag names; null: none
+  uint32_t block = 0;
+  uint32_t slot = 0;
+  uint32_t high_tag = 0;
+  uint16_t low_tag = 0;
 };
 
 // A class without memory: nothing is resident.
@@ -49,6 +52,9 @@ void ProbeGather(const ProbeGatherArgs& args) {
   const DecodeRowFunction decode = RowDecoder(args.format.codec, args.out.type);
   const uint32_t prefetch = std::min(args.format.dim * args.format.value_bytes(), kPrefetchBytes);
   auto* const out = static_cast<std::byte*>(args.out.values);
+  const bool whole = blocks.shape.columns == 1;
+  // The score of a row that is as hot as can be: it needs no touch.
+  const uint16_t hottest = MakeScore(kMostValue, args.clock);
   Probe ring[3 * kGroup];
   uint32_t misses = args.counts->misses;
   uint32_t absent = 0;
@@ -57,30 +63,34 @@ void ProbeGather(const ProbeGatherArgs& args) {
     // Stage 1: where each row of this group would be; asks for the tags.
     for (uint32_t i = base; i < base + kGroup && i < count; ++i) {
       Probe& probe = ring[i % (3 * kGroup)];
-      probe.absent = query.rows[i] >= query.table_rows;
-      probe.slot = kSlots;
-      if (probe.absent || blocks.blocks == 0) continue;
-      probe.place =
+      probe.header = nullptr;
+      if (query.rows[i] >= query.table_rows) continue;
+      const Place place =
           PlaceOf(query.first_position + query.rows[i], blocks.blocks, blocks.group_shift);
-      __builtin_prefetch(blocks.Header(probe.place.block));
+      probe.block = static_cast<uint32_t>(place.block);
+      probe.high_tag = place.high_tag;
+      probe.low_tag = place.low_tag;
+      probe.header = blocks.Header(place.block);
+      __builtin_prefetch(probe.header);
     }
     // Stage 2: the slot, by the low tag; asks for the entry and the codes.
     if (base >= kGroup) {
       for (uint32_t i = base - kGroup; i < base && i < count; ++i) {
         Probe& probe = ring[i % (3 * kGroup)];
-        if (probe.absent || blocks.blocks == 0) continue;
+        probe.entry = nullptr;
+        if (probe.header == nullptr) continue;
         const uint32_t candidates =
-            MatchTags(blocks.LowTags(probe.place.block), probe.place.low_tag);
-        probe.slot = kSlots;
+            MatchTags(reinterpret_cast<uint16_t*>(probe.header), probe.low_tag);
         if (candidates == 0) continue;
         if ((candidates & (candidates - 1)) == 0) {
           probe.slot = static_cast<uint32_t>(std::countr_zero(candidates));
-          __builtin_prefetch(blocks.Entry(probe.place.block, probe.slot), 1);
         } else {  // rare: equal in 15 bits
-          probe.slot = FindSlot(blocks, probe.place, candidates);
+          probe.slot = FindSlot(blocks, {probe.block, probe.high_tag, probe.low_tag}, candidates);
           if (probe.slot == kSlots) continue;
         }
-        PrefetchRow(blocks.Payload(probe.place.block) + blocks.CodeOffset(probe.slot, 0), prefetch);
+        probe.entry = probe.header + kTagBytes + probe.slot * blocks.shape.entry_bytes;
+        __builtin_prefetch(probe.entry, 1);
+        PrefetchRow(blocks.Payload(probe.block) + blocks.CodeOffset(probe.slot, 0), prefetch);
       }
     }
     // Stage 3: proves the row by the high tag and decodes it.
@@ -89,21 +99,24 @@ void ProbeGather(const ProbeGatherArgs& args) {
       const Probe& probe = ring[i % (3 * kGroup)];
       std::byte* const to = out + i * out_stride;
       RowMark mark = RowMark::kFound;
-      if (probe.absent) {
+      if (probe.entry != nullptr && HighTag(probe.entry) == probe.high_tag) {
+        if (whole) {
+          decode(blocks.Payload(probe.block) + uint64_t{probe.slot} * blocks.shape.cell_bytes,
+                 probe.entry + kEntrySide, args.format.dim, to);
+        } else {
+          DecodeSlot(blocks, probe.block, probe.slot, args.format, 0, args.format.dim, decode,
+                     value_bytes, to);
+        }
+        if (Score(probe.entry).load(std::memory_order_relaxed) != hottest) {
+          TouchScore(probe.entry, args.clock);
+        }
+      } else if (probe.header != nullptr) {
+        mark = RowMark::kMissed;
+        args.misses[misses++] = i;
+      } else {
         ++absent;
         mark = RowMark::kAbsent;
         if (args.zero_absent) std::memset(to, 0, size_t{args.format.dim} * value_bytes);
-      } else {
-        std::byte* const entry =
-            probe.slot == kSlots ? nullptr : blocks.Entry(probe.place.block, probe.slot);
-        if (entry != nullptr && HighTag(entry) == probe.place.high_tag) {
-          DecodeSlot(blocks, probe.place.block, probe.slot, args.format, 0, args.format.dim, decode,
-                     value_bytes, to);
-          TouchScore(entry, args.clock);
-        } else {
-          mark = RowMark::kMissed;
-          args.misses[misses++] = i;
-        }
       }
       if (args.marks != nullptr) args.marks[i] = mark;
     }
