@@ -80,7 +80,7 @@ TEST(SimtBackend, BagsPoolToTheBit) {
 }
 
 TEST(SimtBackend, EveryCodecOutputAndDimensionDecodesToTheBit) {
-  UnderSchedules(Schedules({Policy::kInOrder}, 1),
+  UnderSchedules(Schedules({Policy::kInOrder, Policy::kRandom, Policy::kStarve}, 1),
                  [](kernels::Backend& backend, uint64_t seed) { CheckAllDecoding(backend, seed); });
 }
 
