@@ -3,7 +3,7 @@
 // the fast build. Each schedule draws its own codecs, dimensions, grids and rows a warp.
 #include <gtest/gtest.h>
 
-#include "kernels/simt/simt_backend.h"
+#include "kernels/cuda/simt_backend.h"
 #include "tests/kernels/backend_suite.h"
 #include "tests/kernels/simt/schedules.h"
 #include "tests/support/test_util.h"
