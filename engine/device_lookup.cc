@@ -58,8 +58,10 @@ class DeviceLookupImpl final : public DeviceLookup {
  private:
   const TableInfo& info() const { return table_->info(); }
   bool pooled() const { return query_.device_bags || query_.host_bags; }
+  uint32_t values() const { return ValuesOf(query_.options, info()); }
+  kernels::RowFormat format() const { return Leading(table_->codec().row_format(), values()); }
   uint64_t stride() const {
-    return query_.options.out_stride == 0 ? info().dim : query_.options.out_stride;
+    return query_.options.out_stride == 0 ? values() : query_.options.out_stride;
   }
   uint64_t value_bytes() const { return FloatTypeBytes(query_.options.out_type); }
   kernels::OutputRows Out() const { return {query_.out, query_.options.out_type, stride()}; }
@@ -188,7 +190,7 @@ Status DeviceLookupImpl::EnqueueProbe() {
   }
   if (table_->places().device == nullptr) {
     kernels::ProbePoolArgs args;
-    args.format = table_->codec().row_format();
+    args.format = format();
     args.query = {rows_, count, 0, info().rows};
     args.bags = bags_;
     args.out = Out();
@@ -201,6 +203,7 @@ Status DeviceLookupImpl::EnqueueProbe() {
   query.count = count;
   query.bags = bags_;
   query.out = Out();
+  query.values = values();
   query.incomplete = list;
   query.counts = counts;
   return table_->context().device_cache->Pool(*table_->places().device, query, stream_);
@@ -213,11 +216,11 @@ Status DeviceLookupImpl::Probe(const uint64_t* device_rows, uint32_t count,
   if (count == 0) return Status::Ok();
   if (table_->places().device != nullptr) {
     return table_->context().device_cache->Gather(
-        *table_->places().device, {device_rows, count, out, zero_absent, misses, nullptr, counts},
-        stream_);
+        *table_->places().device,
+        {device_rows, count, out, values(), zero_absent, misses, nullptr, counts}, stream_);
   }
   kernels::ProbeGatherArgs args;
-  args.format = table_->codec().row_format();
+  args.format = format();
   args.query = {device_rows, count, 0, info().rows};
   args.out = out;
   args.zero_absent = zero_absent;
@@ -236,7 +239,7 @@ Status DeviceLookupImpl::ZeroPadding() {
     if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
     EDO_RETURN_IF_ERROR(
         backend_.Zero(static_cast<std::byte*>(query_.out) + i * stride() * value_bytes(),
-                      info().dim * value_bytes(), stream_));
+                      values() * value_bytes(), stream_));
   }
   return Status::Ok();
 }
@@ -298,7 +301,7 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
     kernels::GatherArgs args;
     args.rows = Device<std::byte>(staged, codes_at);
     args.row_stride = row_bytes;
-    args.format = table_->codec().row_format();
+    args.format = format();
     args.out_rows = Device<uint32_t>(staged, places_at);
     args.count = static_cast<uint32_t>(kept);
     args.out = out;
@@ -410,7 +413,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
   // Bags in groups whose decoded rows fit the scratch memory; a bag that does not fit alone is
   // pooled by the host, to the same bits.
   const uint64_t most =
-      std::clamp<uint64_t>(kPooledBytes / (uint64_t{info().dim} * 4), 64, kPooledRows);
+      std::clamp<uint64_t>(kPooledBytes / (uint64_t{values()} * 4), 64, kPooledRows);
   std::vector<uint32_t> group;
   uint64_t ids = 0;
   const auto flush = [&]() -> Status {
@@ -437,7 +440,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
 Status DeviceLookupImpl::PoolGroup(std::span<const uint64_t> offsets,
                                    std::span<const uint32_t> bags, std::vector<RowMark>* marks,
                                    GatherOutcome* outcome) {
-  const uint32_t dim = info().dim;
+  const uint32_t dim = values();
   std::vector<uint64_t> rows, group_offsets{0};
   std::vector<float> weights;
   for (const uint32_t bag : bags) {
@@ -528,7 +531,7 @@ Status DeviceLookupImpl::PoolOnHost(std::span<const uint64_t> offsets, uint32_t 
                                     std::vector<RowMark>* marks, GatherOutcome* outcome) {
   const uint64_t begin = offsets[bag];
   const uint64_t ids = offsets[bag + 1] - begin;
-  const uint64_t bytes = info().dim * value_bytes();
+  const uint64_t bytes = values() * value_bytes();
   EDO_ASSIGN_OR_RETURN(Buffer* const buffer, Hold(bytes));
   const uint64_t one[2] = {0, ids};
   RowGather::BagOptions options;
@@ -536,7 +539,7 @@ Status DeviceLookupImpl::PoolOnHost(std::span<const uint64_t> offsets, uint32_t 
   options.weights = host_weights_.empty() ? nullptr : host_weights_.data() + begin;
   options.deadline = query_.options.deadline;
   GatherOutcome part = table_->gather().Pool(query_.keys.rows.subspan(begin, ids), one,
-                                             {buffer->pinned, query_.options.out_type, info().dim},
+                                             {buffer->pinned, query_.options.out_type, values()},
                                              options, marks->data() + begin);
   part.absent = 0;
   const bool whole = part.unread == 0;

@@ -18,8 +18,9 @@ constexpr size_t kScratchBytes = size_t{8} << 20;  // decoded rows of bags, befo
 constexpr size_t kScratchRows = 4096;
 constexpr int kMostCopies = 4;  // of one row in a fill: more say nothing new about how hot it is
 
-kernels::OutputRows At(const storage::DecodeTarget& target, uint32_t dim, uint64_t first) {
-  const uint64_t stride = target.stride == 0 ? dim : target.stride;
+// Row `first` of a target and those behind it.
+kernels::OutputRows At(const storage::DecodeTarget& target, uint64_t first) {
+  const uint64_t stride = target.stride;
   return {static_cast<std::byte*>(target.out) + first * stride * FloatTypeBytes(target.type),
           target.type, stride};
 }
@@ -65,21 +66,21 @@ void GatherOutcome::Add(GatherOutcome&& other) {
 GatherOutcome RowGather::Gather(std::span<const uint64_t> rows, const storage::DecodeTarget& target,
                                 const Options& options, RowMark* marks) const {
   GatherOutcome outcome;
-  const uint32_t dim = record_->info.dim;
   std::vector<uint32_t> misses(std::min(rows.size(), kRowsALook));
   for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
     const std::span<const uint64_t> window =
         rows.subspan(begin, std::min(kRowsALook, rows.size() - begin));
     const auto count = static_cast<uint32_t>(window.size());
-    const kernels::OutputRows out = At(target, dim, begin);
+    const kernels::OutputRows out = At(target, begin);
     RowMark* const window_marks = marks ? marks + begin : nullptr;
     kernels::QueryCounts counts;
     if (cached_ != nullptr) {
-      (void)context_->cache->Gather(*cached_, {window.data(), count, out, options.zero_absent,
-                                               misses.data(), window_marks, &counts});
+      (void)context_->cache->Gather(
+          *cached_, {window.data(), count, out, target.values, options.zero_absent, misses.data(),
+                     window_marks, &counts});
     } else {
       kernels::ProbeGatherArgs args;  // of no blocks: sorts out what is absent
-      args.format = codec_->row_format();
+      args.format = Leading(codec_->row_format(), target.values);
       args.query = {window.data(), count, 0, record_->info.rows};
       args.out = out;
       args.zero_absent = options.zero_absent;
@@ -91,7 +92,8 @@ GatherOutcome RowGather::Gather(std::span<const uint64_t> rows, const storage::D
     outcome.absent += counts.absent;
     if (counts.misses == 0) continue;
     outcome.Add(ReadMisses(window, std::span(misses).first(counts.misses),
-                           {out.values, out.type, out.stride}, options.deadline, window_marks));
+                           {out.values, out.type, out.stride, target.values}, options.deadline,
+                           window_marks));
   }
   return outcome;
 }
@@ -155,7 +157,6 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
                               const storage::DecodeTarget& target, const BagOptions& options,
                               RowMark* marks) const {
   GatherOutcome outcome;
-  const uint32_t dim = record_->info.dim;
   const size_t bag_count = offsets.size() - 1;
   const auto is_absent = [&](uint64_t i) { return rows[i] >= record_->info.rows; };
   // Rows that keep their bag from being written.
@@ -182,7 +183,8 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
       query.rows = rows.data();
       query.count = static_cast<uint32_t>(ids);
       query.bags = {offsets.data() + first, bags, options.weights, options.mode};
-      query.out = At(target, dim, first);
+      query.out = At(target, first);
+      query.values = target.values;
       query.incomplete = rest.data();
       query.marks = marks;
       query.counts = &counts;
@@ -222,14 +224,14 @@ GatherOutcome RowGather::PoolBags(std::span<const uint64_t> rows, std::span<cons
                                   const storage::DecodeTarget& target, const BagOptions& options,
                                   RowMark* marks) const {
   GatherOutcome outcome;
-  const uint32_t dim = record_->info.dim;
+  const uint32_t dim = target.values;
   const size_t most = std::clamp<size_t>(kScratchBytes / (size_t{dim} * 4), 64, kScratchRows);
   Scratch scratch;
   const auto pool = [&] {
     scratch.values.resize(scratch.rows.size() * dim);
     scratch.marks.resize(scratch.rows.size());
     GatherOutcome part =
-        Gather(scratch.rows, {scratch.values.data(), FloatType::kF32, dim},
+        Gather(scratch.rows, {scratch.values.data(), FloatType::kF32, dim, dim},
                {.zero_absent = false, .deadline = options.deadline}, scratch.marks.data());
     part.absent = 0;
     outcome.Add(std::move(part));
@@ -250,7 +252,7 @@ GatherOutcome RowGather::PoolBags(std::span<const uint64_t> rows, std::span<cons
       const uint64_t one[2] = {0, end - begin};
       args.bags = {one, 1, options.weights ? options.weights + from : nullptr, options.mode};
       args.out_bags = &scratch.bags[b];
-      args.out = At(target, dim, 0);
+      args.out = At(target, 0);
       (void)context_->cpu->Pool(args, {});
     }
     scratch.rows.clear();
@@ -280,7 +282,7 @@ GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
                                      const storage::DecodeTarget& target, const BagOptions& options,
                                      RowMark* marks) const {
   GatherOutcome outcome;
-  const uint32_t dim = record_->info.dim;
+  const uint32_t dim = target.values;
   const size_t most = std::clamp<size_t>(kScratchBytes / (size_t{dim} * 4), 64, kScratchRows);
   std::vector<float> values((most + 1) * dim, 0.0f);  // row 0: the sum so far
   std::vector<RowMark> found(most + 1, RowMark::kFound);
@@ -289,7 +291,7 @@ GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
   for (uint64_t first = offsets[bag]; first < offsets[bag + 1]; first += most) {
     const uint64_t count = std::min<uint64_t>(most, offsets[bag + 1] - first);
     GatherOutcome part =
-        Gather(rows.subspan(first, count), {values.data() + dim, FloatType::kF32, dim},
+        Gather(rows.subspan(first, count), {values.data() + dim, FloatType::kF32, dim, dim},
                {.zero_absent = false, .deadline = options.deadline}, found.data() + 1);
     part.absent = 0;
     outcome.Add(std::move(part));
@@ -314,7 +316,7 @@ GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
   if (options.mode == kernels::PoolMode::kMean && present > 0) {
     for (uint32_t c = 0; c < dim; ++c) values[c] = values[c] / static_cast<float>(present);
   }
-  const kernels::OutputRows out = At(target, dim, bag);
+  const kernels::OutputRows out = At(target, bag);
   kernels::F32RowDecoder(target.type)(reinterpret_cast<const std::byte*>(values.data()), nullptr,
                                       dim, static_cast<std::byte*>(out.values));
   return outcome;

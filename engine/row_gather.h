@@ -39,6 +39,8 @@ class RowGather {
     storage::Deadline deadline{};
   };
 
+  // Targets here have `values` and `stride` filled in.
+
   // Row rows[i] to row i of `target`. A row that is unread leaves its place as it was. `marks`:
   // (rows.size()), or null.
   GatherOutcome Gather(std::span<const uint64_t> rows, const storage::DecodeTarget& target,

@@ -84,14 +84,20 @@ class GenerationPin {
 
   void Doom() { doomed_.store(true); }
 
-  // The generation's places in the caches, taken when it is first opened. kInvalidArgument when a
+  // The generation's places in the caches, taken when it is first opened; `read_dims` as in
+  // ReadOptions. kInvalidArgument when a
   // cache holds not even one block of such rows; a cache that has no room beside other tables is
   // done without, which the log says.
-  Result<CachedPlaces> Places(const kernels::RowFormat& format, const TableInfo& info) {
+  Result<CachedPlaces> Places(const kernels::RowFormat& format, const TableInfo& info,
+                              uint32_t read_dims) {
     const std::lock_guard lock(mutex_);
     if (!taken_) {
-      EDO_ASSIGN_OR_RETURN(places_.host, Place(context_->cache.get(), format, info));
-      EDO_ASSIGN_OR_RETURN(places_.device, Place(context_->device_cache.get(), format, info));
+      const uint32_t cell =
+          read_dims == 0
+              ? 0
+              : kernels::ChooseCellBytes(format.code_bytes, read_dims * format.value_bytes());
+      EDO_ASSIGN_OR_RETURN(places_.host, Place(context_->cache.get(), format, info, cell));
+      EDO_ASSIGN_OR_RETURN(places_.device, Place(context_->device_cache.get(), format, info, cell));
       taken_ = true;
     }
     return places_;
@@ -100,9 +106,10 @@ class GenerationPin {
  private:
   Result<std::shared_ptr<const gpucache::CachedTable>> Place(gpucache::RowCache* cache,
                                                              const kernels::RowFormat& format,
-                                                             const TableInfo& info) const {
+                                                             const TableInfo& info,
+                                                             uint32_t cell_bytes) const {
     if (cache == nullptr) return std::shared_ptr<const gpucache::CachedTable>();
-    auto place = cache->AddTable(format, info.rows);
+    auto place = cache->AddTable(format, info.rows, cell_bytes);
     if (place.ok()) return place;
     const Status s = place.status().WithContext("table '" + info.name + "'");
     if (s.code() != StatusCode::kNoSpace) return s;

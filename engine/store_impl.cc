@@ -195,20 +195,22 @@ std::vector<TableInfo> StoreImpl::Tables() const {
   return infos;
 }
 
-Result<std::unique_ptr<Table>> StoreImpl::MakeTable(const Entry& entry) const {
-  return TableImpl::Make(context_, entry.pin, entry.record);
+Result<std::unique_ptr<Table>> StoreImpl::MakeTable(const Entry& entry,
+                                                    const ReadOptions& options) const {
+  return TableImpl::Make(context_, entry.pin, entry.record, options);
 }
 
-Result<std::unique_ptr<Table>> StoreImpl::OpenTable(std::string_view name) const {
+Result<std::unique_ptr<Table>> StoreImpl::OpenTable(std::string_view name,
+                                                    const ReadOptions& options) const {
   const std::shared_lock lock(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return UnknownTable(name);
-  return MakeTable(found->second);
+  return MakeTable(found->second, options);
 }
 
 Result<std::unique_ptr<Table>> StoreImpl::OpenOnlyTable() const {
   const std::shared_lock lock(mutex_);
-  if (tables_.size() == 1) return MakeTable(tables_.begin()->second);
+  if (tables_.size() == 1) return MakeTable(tables_.begin()->second, {});
   std::string names;
   for (const auto& [name, entry] : tables_) names += (names.empty() ? "'" : ", '") + name + "'";
   if (names.empty()) {

@@ -44,7 +44,8 @@ class StoreImpl : public Store {
 
   const std::string& directory() const override { return context_->directory; }
   std::vector<TableInfo> Tables() const override;
-  Result<std::unique_ptr<Table>> OpenTable(std::string_view name) const override;
+  Result<std::unique_ptr<Table>> OpenTable(std::string_view name,
+                                           const ReadOptions& options) const override;
   Result<std::unique_ptr<Table>> OpenOnlyTable() const override;
   Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view name,
                                                    const TableOptions& options) override;
@@ -73,7 +74,7 @@ class StoreImpl : public Store {
   // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.
   Status WriteCommit(std::vector<storage::CatalogEntry> puts, std::vector<std::string> deletes);
   void DropOrphans();
-  Result<std::unique_ptr<Table>> MakeTable(const Entry& entry) const;
+  Result<std::unique_ptr<Table>> MakeTable(const Entry& entry, const ReadOptions& options) const;
 
   const std::shared_ptr<StoreContext> context_;
   mutable std::shared_mutex mutex_;  // guards what follows

@@ -13,11 +13,17 @@
 namespace edo::engine {
 namespace {
 
-Status CheckStride(const LookupOptions& options, const TableInfo& info) {
-  if (options.out_stride == 0 || options.out_stride >= info.dim) return Status::Ok();
+Status CheckOutput(const LookupOptions& options, const TableInfo& info) {
+  if (options.dims > info.dim) {
+    return Status::InvalidArgument("table '" + info.name + "': the first " +
+                                   std::to_string(options.dims) + " values of rows of dim " +
+                                   std::to_string(info.dim));
+  }
+  const uint32_t values = ValuesOf(options, info);
+  if (options.out_stride == 0 || options.out_stride >= values) return Status::Ok();
   return Status::InvalidArgument("table '" + info.name + "': out_stride " +
-                                 std::to_string(options.out_stride) + " is less than dim " +
-                                 std::to_string(info.dim));
+                                 std::to_string(options.out_stride) + " is less than " +
+                                 (options.dims == 0 ? "dim " : "dims ") + std::to_string(values));
 }
 
 Status CheckBags(const Bags& bags, uint64_t keys, const TableInfo& info) {
@@ -61,9 +67,16 @@ TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<Gene
 
 Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> context,
                                                std::shared_ptr<GenerationPin> pin,
-                                               storage::TableRecord record) {
+                                               storage::TableRecord record,
+                                               const ReadOptions& options) {
+  if (options.read_dims > record.info.dim) {
+    return Status::InvalidArgument("table '" + record.info.name + "': read_dims " +
+                                   std::to_string(options.read_dims) + " of rows of dim " +
+                                   std::to_string(record.info.dim));
+  }
   EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(record.info.codec, record.info.dim));
-  EDO_ASSIGN_OR_RETURN(CachedPlaces places, pin->Places(codec->row_format(), record.info));
+  EDO_ASSIGN_OR_RETURN(CachedPlaces places,
+                       pin->Places(codec->row_format(), record.info, options.read_dims));
   return std::unique_ptr<Table>(new TableImpl(std::move(context), std::move(pin), std::move(record),
                                               std::move(codec), std::move(places)));
 }
@@ -187,26 +200,26 @@ Status TableImpl::Conclude(Resolved* keys, GatherOutcome outcome,
 Status TableImpl::LookupResolved(Resolved keys, const LookupOptions& options, void* out,
                                  LookupReport* report) const {
   if (report != nullptr) *report = {};
-  EDO_RETURN_IF_ERROR(CheckStride(options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(options, info()));
   if (out == nullptr && !keys.rows.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
   }
-  const uint64_t stride = options.out_stride == 0 ? info().dim : options.out_stride;
+  const storage::DecodeTarget target = TargetOf(options, info(), out);
   std::vector<kernels::RowMark> marks(report ? keys.rows.size() : 0);
   // The place of a key whose directory page is lost stays as it was: it may be held.
   const bool zero = options.on_missing == OnMissing::kZero;
   RowGather::Options gather;
   gather.zero_absent = zero && keys.unread.empty();
   gather.deadline = options.deadline;
-  GatherOutcome outcome = gather_.Gather(keys.rows, {out, options.out_type, stride}, gather,
-                                         report ? marks.data() : nullptr);
+  GatherOutcome outcome =
+      gather_.Gather(keys.rows, target, gather, report ? marks.data() : nullptr);
   if (!gather.zero_absent && outcome.absent > 0) {
     const uint64_t value_bytes = FloatTypeBytes(options.out_type);
     for (size_t i = 0; i < keys.rows.size(); ++i) {
       if (keys.rows[i] < info().rows || (!keys.unread.empty() && keys.unread[i])) continue;
       if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
-      std::memset(static_cast<std::byte*>(out) + i * stride * value_bytes, 0,
-                  info().dim * value_bytes);
+      std::memset(static_cast<std::byte*>(out) + i * target.stride * value_bytes, 0,
+                  target.values * value_bytes);
     }
   }
   return Conclude(&keys, std::move(outcome), marks, options, report);
@@ -243,12 +256,12 @@ Status TableImpl::Lookup(std::span<const std::string_view> tokens, const LookupO
 Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOptions& options,
                                void* out, LookupReport* report) const {
   if (report != nullptr) *report = {};
-  EDO_RETURN_IF_ERROR(CheckStride(options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(options, info()));
   EDO_RETURN_IF_ERROR(CheckBags(bags, keys.rows.size(), info()));
   if (out == nullptr && !bags.offsets.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
   }
-  const uint64_t stride = options.out_stride == 0 ? info().dim : options.out_stride;
+  const storage::DecodeTarget target = TargetOf(options, info(), out);
   std::vector<uint64_t> offsets(bags.offsets.begin(), bags.offsets.end());
   offsets.push_back(keys.rows.size());
   if (bags.offsets.empty()) offsets.assign(1, 0);
@@ -260,8 +273,8 @@ Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOpti
   pool.deadline = options.deadline;
   pool.padding = keys.padding.empty() ? nullptr : keys.padding.data();
   pool.lost = keys.unread.empty() ? nullptr : keys.unread.data();
-  GatherOutcome outcome = gather_.Pool(keys.rows, offsets, {out, options.out_type, stride}, pool,
-                                       marks.empty() ? nullptr : marks.data());
+  GatherOutcome outcome =
+      gather_.Pool(keys.rows, offsets, target, pool, marks.empty() ? nullptr : marks.data());
   return Conclude(&keys, std::move(outcome), marks, options, report);
 }
 
@@ -295,7 +308,7 @@ Status TableImpl::LookupBags(std::span<const std::string_view> tokens, const Bag
 // -----------------------------------------------------------------------------------
 
 Result<std::unique_ptr<DeviceLookup>> TableImpl::OnDevice(DeviceQuery query) const {
-  EDO_RETURN_IF_ERROR(CheckStride(query.options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(query.options, info()));
   uint64_t outputs = query.count;
   if (query.host_bags) {
     EDO_RETURN_IF_ERROR(CheckBags(*query.host_bags, query.count, info()));

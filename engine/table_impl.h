@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "edo/store.h"
 #include "edo/table.h"
 #include "engine/row_gather.h"
 #include "engine/store_context.h"
@@ -28,13 +29,24 @@ struct Resolved {
   uint64_t pages_read = 0;
 };
 
+// Values of a row that a lookup asks for, and where they go.
+inline uint32_t ValuesOf(const LookupOptions& options, const TableInfo& info) {
+  return options.dims == 0 ? info.dim : options.dims;
+}
+inline storage::DecodeTarget TargetOf(const LookupOptions& options, const TableInfo& info,
+                                      void* out) {
+  const uint32_t values = ValuesOf(options, info);
+  return {out, options.out_type, options.out_stride == 0 ? values : options.out_stride, values};
+}
+
 struct DeviceQuery;
 
 class TableImpl : public Table {
  public:
   static Result<std::unique_ptr<Table>> Make(std::shared_ptr<StoreContext> context,
                                              std::shared_ptr<GenerationPin> pin,
-                                             storage::TableRecord record);
+                                             storage::TableRecord record,
+                                             const ReadOptions& options);
 
   const TableInfo& info() const override { return record_.info; }
   Status LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options, void* out,

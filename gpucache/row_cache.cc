@@ -193,6 +193,8 @@ void RowCache::RemoveTable(const CachedTable& table) {
   } else if (auto* const blocks = c->blocks.load()) {
     (void)backend_->InvalidateRange(blocks->view, table.first_position_,
                                     table.first_position_ + table.rows_, {});
+    // The sweep passes over every block anyway, so scores that nobody filled beside are aged too.
+    (void)backend_->AgeScores(blocks->view, SizeClass::Clock(c, *blocks, 0), {});
     (void)backend_->Synchronize(Stream{});
   }
   c->rows -= table.rows_;
@@ -311,7 +313,7 @@ Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stre
   const auto launch = [&](const BlockView& view, uint32_t clock) {
     kernels::ProbeGatherArgs args;
     args.blocks = view;
-    args.format = table.format_;
+    args.format = query.values == 0 ? table.format_ : Leading(table.format_, query.values);
     args.query = {query.rows, query.count, table.first_position_, table.rows_};
     args.out = query.out;
     args.zero_absent = query.zero_absent;
@@ -333,7 +335,7 @@ Status RowCache::Pool(const CachedTable& table, const PoolQuery& query, Stream s
   const auto launch = [&](const BlockView& view, uint32_t clock) {
     kernels::ProbePoolArgs args;
     args.blocks = view;
-    args.format = table.format_;
+    args.format = query.values == 0 ? table.format_ : Leading(table.format_, query.values);
     args.query = {query.rows, query.count, table.first_position_, table.rows_};
     args.bags = query.bags;
     args.out = query.out;

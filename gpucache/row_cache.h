@@ -76,6 +76,7 @@ struct GatherQuery {
   const uint64_t* rows = nullptr;
   uint32_t count = 0;
   kernels::OutputRows out;
+  uint32_t values = 0;  // decode only so many leading values of a row; 0: all
   bool zero_absent = true;
   uint32_t* misses = nullptr;
   kernels::RowMark* marks = nullptr;
@@ -86,6 +87,7 @@ struct PoolQuery {
   uint32_t count = 0;
   kernels::Bags bags;
   kernels::OutputRows out;
+  uint32_t values = 0;
   uint32_t* incomplete = nullptr;
   kernels::RowMark* marks = nullptr;
   kernels::QueryCounts* counts = nullptr;

@@ -38,10 +38,13 @@ inline constexpr int kRowCodecs = 4;
 
 struct RowFormat {
   RowCodec codec = RowCodec::kF32;
-  uint32_t dim = 0;         // values of a row
+  uint32_t dim = 0;         // values to decode: all of a row's, or its first ones
   uint32_t code_bytes = 0;  // bytes of its codes
   uint32_t side_bytes = 0;  // bytes of side data behind them on disk
   EDO_HD uint32_t row_bytes() const { return code_bytes + side_bytes; }
+  EDO_HD uint32_t value_bytes() const {
+    return codec == RowCodec::kF32 ? 4 : (codec == RowCodec::kInt8 ? 1 : 2);
+  }
 };
 
 EDO_HD RowFormat MakeRowFormat(RowCodec codec, uint32_t dim) {
@@ -56,6 +59,11 @@ EDO_HD RowFormat MakeRowFormat(RowCodec codec, uint32_t dim) {
       break;
   }
   return {RowCodec::kInt8, dim, dim, 2};
+}
+// The same rows, of which only the first `values` values are decoded.
+EDO_HD RowFormat Leading(RowFormat format, uint32_t values) {
+  format.dim = values;
+  return format;
 }
 
 // ---- blocks ------------------------------------------------------------------------------------
@@ -100,7 +108,7 @@ EDO_HD BlockShape ShapeOf(const RowFormat& format, uint32_t cell_bytes = 0) {
   shape.entry_bytes = (entry + 3) / 4 * 4;
   shape.header_bytes = (kTagBytes + kSlots * shape.entry_bytes + 63) / 64 * 64;
   const uint32_t whole = SlotBytes(format.code_bytes);
-  shape.cell_bytes = cell_bytes == 0 || cell_bytes > whole ? whole : cell_bytes;
+  shape.cell_bytes = cell_bytes == 0 || cell_bytes >= format.code_bytes ? whole : cell_bytes;
   shape.columns = (whole + shape.cell_bytes - 1) / shape.cell_bytes;
   return shape;
 }

@@ -25,7 +25,8 @@ namespace edo::storage {
 struct DecodeTarget {
   void* out = nullptr;
   FloatType type = FloatType::kF32;
-  uint64_t stride = 0;  // values from one row to the next; 0 = dim
+  uint64_t stride = 0;  // values from one row to the next; 0 = as many as are decoded
+  uint32_t values = 0;  // decode only so many leading values of a row; 0 = all
 };
 
 class Codec {

@@ -58,9 +58,15 @@ class InfoVerb final : public Verb {
   }
 
   int RunBackends(Console* console) const {
+    const std::vector<BackendInfo> backends = Backends();
     if (!console->json) {
       Line(console, "version", EDO_VERSION_STRING);
-      Line(console, "backend", "cpu");
+      for (const BackendInfo& backend : backends) {
+        Line(console, "backend",
+             backend.available ? backend.name + ": " + backend.description + ", " +
+                                     HumanBytes(backend.free_bytes) + " of memory free"
+                               : backend.name + ": not available: " + backend.description);
+      }
       return kExitOk;
     }
     JsonWriter writer(&console->out());
@@ -69,7 +75,21 @@ class InfoVerb final : public Verb {
     writer.Field("version", EDO_VERSION_STRING);
     writer.Name("backends");
     writer.BeginArray();
-    writer.String("cpu");
+    for (const BackendInfo& backend : backends) {
+      if (backend.available) writer.String(backend.name);
+    }
+    writer.EndArray();
+    writer.Name("backend_details");
+    writer.BeginArray();
+    for (const BackendInfo& backend : backends) {
+      writer.BeginObject();
+      writer.Field("name", std::string_view(backend.name));
+      writer.Name("available");
+      writer.Bool(backend.available);
+      writer.Field("description", std::string_view(backend.description));
+      writer.Field("free_bytes", backend.free_bytes);
+      writer.EndObject();
+    }
     writer.EndArray();
     writer.EndObject();
     return kExitOk;

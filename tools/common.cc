@@ -7,6 +7,7 @@ namespace edo::tools {
 
 StoreOptions LoggedTo(const Console& console) {
   StoreOptions options;
+  options.cache_bytes = 0;  // a command reads each row once
   options.log = [&console](LogLevel level, std::string_view message) {
     if (level >= LogLevel::kWarning) console.Warn(message);
   };

@@ -47,12 +47,14 @@ class Variant {
 
 class OurTable : public RowPeer {
  public:
-  OurTable(const std::string& directory, bool direct, bool uring, uint32_t threads = 1) {
+  OurTable(const std::string& directory, bool direct, bool uring, uint32_t threads = 1,
+           uint64_t cache_bytes = 0) {
     StoreOptions options;
     options.read_only = true;
     options.direct_reads = direct;
     options.io_uring = uring;
     options.read_threads = threads;
+    options.cache_bytes = cache_bytes;
     store_ = Take(Store::Open(directory, options));
     table_ = Take(store_->OpenOnlyTable());
   }
@@ -60,7 +62,16 @@ class OurTable : public RowPeer {
     out_.resize(rows.size() * table_->info().dim);
     Check(table_->LookupRows(rows, {}, out_.data()));
   }
-  Stats stats() const { return store_->stats(); }
+  // Reads every row twice.
+  void Warm(uint64_t count) {
+    std::vector<uint64_t> rows;
+    for (uint64_t row = 0; row < 2 * count; ++row) {
+      rows.push_back(row % count);
+      if (rows.size() < 4096 && row + 1 < 2 * count) continue;
+      ReadBatch(rows);
+      rows.clear();
+    }
+  }
 
  private:
   std::unique_ptr<Store> store_;
@@ -139,10 +150,17 @@ void BenchLookupWarm(const Settings& settings) {
   std::vector<Variant> variants;
   variants.emplace_back("fp32 array in memory, gather (limit)",
                         std::make_unique<ArrayGather>(settings.rows, settings.dim));
+  auto cached = std::make_unique<OurTable>(directory, false, true, 1,
+                                           settings.rows * (settings.dim + 64) * 2);
+  cached->Warm(settings.rows);
+  variants.emplace_back("EDO, row cache, decoded to fp32", std::move(cached));
   variants.emplace_back("EDO, page cache, decoded to fp32",
                         std::make_unique<OurTable>(directory, false, true));
   variants.emplace_back("EDO, page cache, pread",
                         std::make_unique<OurTable>(directory, false, false));
+  variants.emplace_back(
+      "RocksDB, INT8 row a key, MultiGet, block cache",
+      MakeRocksdbBlockCache(settings.directory + "/blocks", settings.rows, settings.dim + 2));
   variants.emplace_back(
       "RocksDB, fp32 row a key, Get",
       MakeRocksdbRows(settings.directory + "/rows", settings.rows, settings.dim, false));

@@ -206,6 +206,59 @@ class RocksdbRows : public RowPeer {
   std::unique_ptr<rocksdb::DB> db_;
 };
 
+class RocksdbBlockCache : public RowPeer {
+ public:
+  RocksdbBlockCache(const std::string& directory, uint64_t rows, uint32_t row_bytes) {
+    rocksdb::BlockBasedTableOptions table;
+    table.block_cache = rocksdb::NewLRUCache(rows * (row_bytes + 64) * 2 + (64 << 20));
+    rocksdb::Options options = PlainOptions(false);
+    options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+    const bool fill = !std::filesystem::exists(directory);
+    rocksdb::DB* db = nullptr;
+    CheckRocks(rocksdb::DB::Open(options, directory, &db));
+    db_.reset(db);
+    if (!fill) return;
+    rocksdb::WriteOptions no_log;
+    no_log.disableWAL = true;
+    for (uint64_t row = 0; row < rows;) {
+      rocksdb::WriteBatch batch;
+      for (int i = 0; i < 1000 && row < rows; ++i, ++row) {
+        CheckRocks(batch.Put(BigEndian(row), RowBytes(row, row_bytes)));
+      }
+      CheckRocks(db_->Write(no_log, &batch));
+    }
+    CheckRocks(db_->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr));
+  }
+  void ReadBatch(std::span<const uint64_t> rows) override {
+    sorted_.assign(rows.begin(), rows.end());
+    std::sort(sorted_.begin(), sorted_.end());
+    constexpr size_t kKeys = 128;
+    std::vector<std::string> keys(kKeys);
+    std::vector<rocksdb::Slice> slices(kKeys);
+    std::vector<rocksdb::PinnableSlice> values(kKeys);
+    std::vector<rocksdb::Status> statuses(kKeys);
+    for (size_t begin = 0; begin < sorted_.size(); begin += kKeys) {
+      const size_t n = std::min(kKeys, sorted_.size() - begin);
+      for (size_t i = 0; i < n; ++i) {
+        keys[i] = BigEndian(sorted_[begin + i]);
+        slices[i] = keys[i];
+      }
+      db_->MultiGet(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), n, slices.data(),
+                    values.data(), statuses.data(), true);
+      for (size_t i = 0; i < n; ++i) {
+        CheckRocks(statuses[i]);
+        sum_ += static_cast<unsigned char>(values[i].data()[0]);
+        values[i].Reset();
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<uint64_t> sorted_;
+  uint64_t sum_ = 0;
+};
+
 #ifdef EDO_BENCH_LMDB
 void CheckLmdb(int result) {
   if (result != 0) Check(Status::IoError(std::string("peer LMDB: ") + mdb_strerror(result)));
@@ -307,6 +360,10 @@ std::unique_ptr<RowPeer> MakeStockRocksdb(const std::string& store_directory, ui
 std::unique_ptr<RowPeer> MakeRocksdbRows(const std::string& directory, uint64_t rows, uint32_t dim,
                                          bool direct) {
   return std::make_unique<RocksdbRows>(directory, rows, dim, direct);
+}
+std::unique_ptr<RowPeer> MakeRocksdbBlockCache(const std::string& directory, uint64_t rows,
+                                               uint32_t row_bytes) {
+  return std::make_unique<RocksdbBlockCache>(directory, rows, row_bytes);
 }
 std::unique_ptr<RowPeer> MakeLmdb(const std::string& directory, uint64_t rows, uint32_t row_bytes,
                                   bool cold) {

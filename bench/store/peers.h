@@ -27,6 +27,10 @@ std::unique_ptr<RowPeer> MakeStockRocksdb(const std::string& store_directory, ui
 // One fp32 row a key in RocksDB, read by Get: what people do.
 std::unique_ptr<RowPeer> MakeRocksdbRows(const std::string& directory, uint64_t rows, uint32_t dim,
                                          bool direct);
+// One encoded row a key in RocksDB, everything in its block cache, read by MultiGet in the order of
+// the keys. Nothing is decoded.
+std::unique_ptr<RowPeer> MakeRocksdbBlockCache(const std::string& directory, uint64_t rows,
+                                               uint32_t row_bytes);
 // One encoded row a key in LMDB; null when it was not built in. Cold: the file is dropped from the
 // page cache before each batch.
 std::unique_ptr<RowPeer> MakeLmdb(const std::string& directory, uint64_t rows, uint32_t row_bytes,

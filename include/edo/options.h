@@ -84,8 +84,10 @@ enum class OnMissing : uint8_t {
 struct LookupOptions {
   OnMissing on_missing = OnMissing::kZero;
   FloatType out_type = FloatType::kF32;  // F16: values beyond 65504 become inf, nearest-even else
-  uint64_t out_stride = 0;               // values from one row to the next in `out`; 0 = dim
-  std::optional<int64_t> padding_id{};   // integer lookups: this id gives zeros, is no miss
+  uint64_t out_stride = 0;  // values from one row to the next in `out`; 0 = dim (or dims)
+  uint32_t dims = 0;  // only the first `dims` values of each row, as Matryoshka embeddings are
+                      // cut (not normalised again); 0 = all
+  std::optional<int64_t> padding_id{};  // integer lookups: this id gives zeros, is no miss
   // Rows not read by then are reported as unread and the call returns kDeadlineExceeded.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
 };

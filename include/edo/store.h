@@ -101,6 +101,15 @@ struct VerifyReport {
   std::vector<Damage> damages;  // empty = the store is whole
 };
 
+// How a table will be read. Changes no result, only how its hot rows lie in the caches; what the
+// first open of a generation says holds for all its handles.
+struct ReadOptions {
+  // Most lookups will read so many leading values of each row (LookupOptions::dims): the cached
+  // rows are cut into columns, so that those values of neighbouring rows lie together. 0: rows are
+  // read whole.
+  uint32_t read_dims = 0;
+};
+
 // A backend that this build knows (StoreOptions::backend).
 struct BackendInfo {
   std::string name;  // "cpu", "cuda"
@@ -134,7 +143,9 @@ class Store {
   virtual const std::string& directory() const = 0;
   virtual std::vector<TableInfo> Tables() const = 0;  // by name
   // kNotFound names the tables that exist. The second form: the store's only table.
-  virtual Result<std::unique_ptr<Table>> OpenTable(std::string_view name) const = 0;
+  // kInvalidArgument: read_dims > dim, or a cache that holds not even one block of its rows.
+  virtual Result<std::unique_ptr<Table>> OpenTable(std::string_view name,
+                                                   const ReadOptions& options = {}) const = 0;
   virtual Result<std::unique_ptr<Table>> OpenOnlyTable() const = 0;
   virtual Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view name,
                                                            const TableOptions& options) = 0;

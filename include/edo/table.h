@@ -127,14 +127,15 @@ class Table {
   virtual const TableInfo& info() const = 0;
 
   // Lookup: out[i] = row of keys[i]. `out` points at (count, dim) values of options.out_type, rows
-  // options.out_stride values apart. Duplicates and empty batches are ordinary.
+  // options.out_stride values apart; with options.dims at (count, dims). Duplicates and empty
+  // batches are ordinary.
   //
   // OK             every key found, missing as on_missing allows, or padding.
   // kNotFound      on_missing = kError and a key is missing; the other rows are written.
   // kCorruption, kIoError   some rows could not be read: they are kUnread in the report and their
   //                place in `out` is untouched; every other row is written. Never default data.
   // kDeadlineExceeded       likewise for the rows not read in time.
-  // kInvalidArgument        the key type does not fit the table's key kind, or a bad stride.
+  // kInvalidArgument        the key type does not fit the table's key kind, a bad stride or dims.
   // Cost: one read a distinct chunk (two more pages a key for text and int64 keys), sorted by
   // place, then a decode straight into `out`.
   virtual Status LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options,

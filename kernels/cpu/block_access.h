@@ -89,7 +89,7 @@ EDO_SIMD_INLINE void DecodeSlot(const BlockView& blocks, uint64_t block, uint32_
                                 uint32_t out_value_bytes, std::byte* out) {
   const std::byte* const payload = blocks.Payload(block);
   const std::byte* const side = blocks.Entry(block, slot) + kEntrySide;
-  const uint32_t value_bytes = format.code_bytes / format.dim;
+  const uint32_t value_bytes = format.value_bytes();
   if (blocks.shape.columns == 1) {
     decode(payload + blocks.CodeOffset(slot, first * value_bytes), side, count, out);
     return;

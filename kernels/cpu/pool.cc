@@ -94,7 +94,7 @@ void ProbePool(const ProbePoolArgs& args) {
           if (slots[i] == kSlots) continue;
           const std::byte* const codes =
               blocks.Payload(places[i].block) + blocks.CodeOffset(slots[i], 0);
-          PrefetchRow(codes, std::min<uint32_t>(args.format.code_bytes, 256));
+          PrefetchRow(codes, std::min<uint32_t>(dim * args.format.value_bytes(), 256));
         }
         for (uint32_t i = 0; i < piece; ++i) {
           const bool absent = slots[i] == kNoSlot;

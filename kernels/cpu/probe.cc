@@ -1,6 +1,7 @@
 // CPU body of ProbeGather. A random row costs three dependent trips to memory - tags, then entry
 // and codes - so the batch goes through three stages, a group of rows apart: each stage asks for
 // the lines that the next one reads.
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/codec_kernels.h"
@@ -46,8 +47,7 @@ void ProbeGather(const ProbeGatherArgs& args) {
   const uint32_t value_bytes = FloatTypeBytes(args.out.type);
   const uint64_t out_stride = args.out.stride * value_bytes;
   const DecodeRowFunction decode = RowDecoder(args.format.codec, args.out.type);
-  const uint32_t prefetch =
-      blocks.shape.slot_bytes() < kPrefetchBytes ? args.format.code_bytes : kPrefetchBytes;
+  const uint32_t prefetch = std::min(args.format.dim * args.format.value_bytes(), kPrefetchBytes);
   auto* const out = static_cast<std::byte*>(args.out.values);
   Probe ring[3 * kGroup];
   uint32_t misses = args.counts->misses;

@@ -29,24 +29,26 @@ void RowCodec::Decode(const std::byte* codes, size_t count, const DecodeTarget& 
   const auto decode = decoders_[static_cast<size_t>(target.type)];
   const uint64_t row_bytes = this->row_bytes();
   const uint32_t code_bytes = row_format().code_bytes;
-  const uint64_t stride = target.stride == 0 ? dim() : target.stride;
+  const uint32_t values = target.values == 0 ? dim() : target.values;
+  const uint64_t stride = target.stride == 0 ? values : target.stride;
   const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
   auto* out = static_cast<std::byte*>(target.out);
   for (size_t i = 0; i < count; ++i) {
     const std::byte* const row = codes + i * row_bytes;
-    decode(row, row + code_bytes, dim(), out + i * out_bytes);
+    decode(row, row + code_bytes, values, out + i * out_bytes);
   }
 }
 
 void RowCodec::DecodeGather(const std::byte* const* rows, const uint64_t* out_rows, size_t count,
                             const DecodeTarget& target) const {
   const auto decode = decoders_[static_cast<size_t>(target.type)];
-  const uint64_t stride = target.stride == 0 ? dim() : target.stride;
+  const uint32_t values = target.values == 0 ? dim() : target.values;
+  const uint64_t stride = target.stride == 0 ? values : target.stride;
   const uint64_t out_bytes = stride * FloatTypeBytes(target.type);
   const uint32_t code_bytes = row_format().code_bytes;
   auto* out = static_cast<std::byte*>(target.out);
   for (size_t i = 0; i < count; ++i) {
-    decode(rows[i], rows[i] + code_bytes, dim(), out + out_rows[i] * out_bytes);
+    decode(rows[i], rows[i] + code_bytes, values, out + out_rows[i] * out_bytes);
   }
 }
 

@@ -89,7 +89,12 @@ TEST_F(TableTest, EveryVerbPrintsJson) {
   const auto info = EdoJson({"info", "--store", store(), "--table", "small"});
   EXPECT_EQ(info["tables"][0]["row_bytes"], 4);
   EXPECT_EQ(EdoJson({"info", Path("small.vec")})["file"]["format"], "word2vec");
-  EXPECT_EQ(EdoJson({"info", "--backends"})["backends"][0], "cpu");
+  const auto backends = EdoJson({"info", "--backends"});
+  EXPECT_EQ(backends["backends"][0], "cpu");
+  EXPECT_EQ(backends["backend_details"][0]["available"], true);
+  EXPECT_EQ(backends["backend_details"][1]["name"], "cuda");
+  EXPECT_FALSE(std::string(backends["backend_details"][1]["description"]).empty());
+  EXPECT_NE(Edo({"info", "--backends"}).out.find("\nbackend\tcpu: "), std::string::npos);
 
   const auto get = EdoJson({"get", "--store", store(), "sea", "lake"}, 1);
   EXPECT_EQ(get["rows"][0]["key"], "sea");
