@@ -54,7 +54,7 @@ if(EDO_HAVE_CUDA)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
   find_package(CUDAToolkit REQUIRED)
-  target_link_libraries(edo_dependencies INTERFACE CUDA::cudart_static)
+  target_link_libraries(edo_dependencies INTERFACE $<LINK_ONLY:CUDA::cudart_static>)
 endif()
 
 # The CUDA backend, or what stands for it. The kernels are an object library, so that whoever links

@@ -8,7 +8,7 @@
 #include "kernels/cuda/bodies.h"
 #include "kernels/cuda/runtime.h"
 #if !defined(__CUDACC__)
-#include "kernels/simt/simt_backend.h"
+#include "kernels/cuda/simt_backend.h"
 #endif
 
 namespace edo::kernels {

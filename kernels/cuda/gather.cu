@@ -7,11 +7,51 @@ namespace edo::kernels::GPU_BACKEND_NS {
 namespace {
 
 constexpr uint32_t kThreads = 256;
-constexpr uint32_t kAhead = 4;  // pieces a lane has under way
 
 // Where a row comes from and goes, in shared memory: x = source, y = output row, z = first two
 // bytes of side data.
 using Move = uint4;
+
+// Decodes rows, a piece a lane at a time with the codes of kAhead pieces under way. kWhole: all
+// codes and outputs are whole and aligned.
+template <class P, uint32_t kAhead, bool kWhole>
+__device__ __forceinline__ void WriteRows(const GatherArgs& args, const PieceDivider& divider,
+                                          const Move* moves, uint32_t count) {
+  const uint32_t code_bytes = args.format.code_bytes;
+  auto* const out = static_cast<std::byte*>(args.out.values);
+  const uint32_t pieces = count * divider.pieces;
+  for (uint32_t base = gpu::Tile<32>().Lane(); base < pieces; base += 32 * kAhead) {
+    typename P::Codes codes[kAhead];
+#pragma unroll
+    for (uint32_t a = 0; a < kAhead; ++a) {
+      const uint32_t t = base + 32 * a;
+      if (t >= pieces) break;
+      const uint32_t row = divider.Row(t);
+      const uint32_t at = (t - row * divider.pieces) * P::Codes::kBytes;
+      const std::byte* const from = args.rows + moves[row].x * args.row_stride + at;
+      if constexpr (kWhole) {
+        codes[a].LoadWhole(from);
+      } else {
+        codes[a].LoadBytes(from, min(code_bytes - at, P::Codes::kBytes));
+      }
+    }
+#pragma unroll
+    for (uint32_t a = 0; a < kAhead; ++a) {
+      const uint32_t t = base + 32 * a;
+      if (t >= pieces) break;
+      const uint32_t row = divider.Row(t);
+      const uint32_t value = (t - row * divider.pieces) * P::kValues;
+      const Move move = moves[row];
+      const SideData side{move.z, args.rows + move.x * args.row_stride + code_bytes + 2};
+      std::byte* const to = out + (move.y * args.out.stride + value) * P::kOutBytes;
+      if constexpr (kWhole) {
+        P::StoreWhole(P::Decode(codes[a], side), to);
+      } else {
+        P::Store(P::Decode(codes[a], side), to, args.format.dim - value);
+      }
+    }
+  }
+}
 
 template <class Decoder, FloatType kOut>
 __global__ void __launch_bounds__(kThreads)
@@ -23,7 +63,9 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t lane = warp.Lane();
   const uint64_t step = uint64_t{gridDim.x} * warp.Count() * rows_a_warp;
   const uint32_t code_bytes = args.format.code_bytes;
-  auto* const out = static_cast<std::byte*>(args.out.values);
+  const bool whole = P::AreWhole(args.out, args.format.dim) &&
+                     reinterpret_cast<uintptr_t>(args.rows) % P::Codes::kBytes == 0 &&
+                     args.row_stride % P::Codes::kBytes == 0;
 
   for (uint64_t first = (uint64_t{blockIdx.x} * warp.Count() + warp.Rank()) * rows_a_warp;
        first < args.count; first += step) {
@@ -40,30 +82,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     warp.Sync();
 
-    const uint32_t pieces = count * divider.pieces;
-    for (uint32_t base = lane; base < pieces; base += 32 * kAhead) {
-      typename P::Codes codes[kAhead];
-#pragma unroll
-      for (uint32_t a = 0; a < kAhead; ++a) {
-        const uint32_t t = base + 32 * a;
-        if (t >= pieces) break;
-        const uint32_t row = divider.Row(t);
-        const uint32_t at = (t - row * divider.pieces) * P::Codes::kBytes;
-        const uint32_t bytes =
-            code_bytes - at < P::Codes::kBytes ? code_bytes - at : P::Codes::kBytes;
-        codes[a].LoadBytes(args.rows + moves[row].x * args.row_stride + at, bytes);
-      }
-#pragma unroll
-      for (uint32_t a = 0; a < kAhead; ++a) {
-        const uint32_t t = base + 32 * a;
-        if (t >= pieces) break;
-        const uint32_t row = divider.Row(t);
-        const uint32_t value = (t - row * divider.pieces) * P::kValues;
-        const Move move = moves[row];
-        const SideData side{move.z, args.rows + move.x * args.row_stride + code_bytes + 2};
-        P::Store(P::Decode(codes[a], side), out + (move.y * args.out.stride + value) * P::kOutBytes,
-                 args.format.dim - value);
-      }
+    if (whole) {
+      WriteRows<P, P::kCodeWords == 1 ? 8 : 4, true>(args, divider, moves, count);
+    } else {
+      WriteRows<P, 2, false>(args, divider, moves, count);
     }
     warp.Sync();  // `moves` is written again
   }

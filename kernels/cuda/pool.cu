@@ -1,4 +1,4 @@
-// CUDA bodies of ProbePool and Pool: a tile of 8, 16 or 32 lanes a bag, each lane with columns of
+// CUDA bodies of ProbePool and Pool: a tile of 16 or 32 lanes a bag, each lane with columns of
 // its own, so that every sum goes over the ids in their order, in binary32: acc = acc + x, with
 // weights acc = acc + (w * x), every step rounded, as on the CPU (cpu/pool.cc). Rows longer than a
 // tile holds columns for are summed in panels.
@@ -182,7 +182,6 @@ int ProbePool(const ProbePoolArgs& args, const LaunchShape& shape, gpu::StreamHa
           dim3(kThreads), 0, stream, args);
     };
     const uint32_t dim = args.format.dim;
-    if (dim <= 8 * kValues) return launch(ProbePoolKernel<Decoder, 8, 1>, 8);
     if (dim <= 16 * kValues) return launch(ProbePoolKernel<Decoder, 16, 1>, 16);
     if (dim <= 32 * kValues) return launch(ProbePoolKernel<Decoder, 32, 1>, 32);
     return launch(ProbePoolKernel<Decoder, 32, 4>, 32);

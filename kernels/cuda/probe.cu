@@ -30,18 +30,62 @@ __device__ __forceinline__ void ListMisses(const ProbeGatherArgs& args, RowMark 
   }
 }
 
+// Decodes the rows that were found, and zeroes those beyond the table, a piece a lane at a time
+// with the codes of kAhead pieces under way.
+template <class P, uint32_t kAhead, bool kWhole>
+__device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const PieceDivider& divider,
+                                          const Found* found, uint64_t first, uint32_t count) {
+  const BlockView& blocks = args.blocks;
+  auto* const out = static_cast<std::byte*>(args.out.values);
+  const uint32_t pieces = count * divider.pieces;
+  for (uint32_t base = gpu::Tile<32>().Lane(); base < pieces; base += 32 * kAhead) {
+    typename P::Codes codes[kAhead];
+#pragma unroll
+    for (uint32_t a = 0; a < kAhead; ++a) {
+      const uint32_t t = base + 32 * a;
+      if (t >= pieces) break;
+      const uint32_t row = divider.Row(t);
+      const uint32_t piece = t - row * divider.pieces;
+      const Found place = found[row];
+      if (MarkOf(place) != RowMark::kFound) continue;
+      const uint32_t at = piece * P::Codes::kBytes;
+      codes[a].LoadL2(kWhole ? blocks.payload + uint64_t{place.x} * blocks.shape.cell_bytes + at
+                             : CodesAt(blocks, place.x, at));
+    }
+#pragma unroll
+    for (uint32_t a = 0; a < kAhead; ++a) {
+      const uint32_t t = base + 32 * a;
+      if (t >= pieces) break;
+      const uint32_t row = divider.Row(t);
+      const uint32_t value = (t - row * divider.pieces) * P::kValues;
+      const Found place = found[row];
+      typename P::Output decoded{};
+      if (MarkOf(place) == RowMark::kFound) {
+        decoded = P::Decode(codes[a], SideOf(blocks, place));
+      } else if (MarkOf(place) == RowMark::kMissed || !args.zero_absent) {
+        continue;
+      }
+      std::byte* const to = out + ((first + row) * args.out.stride + value) * P::kOutBytes;
+      if constexpr (kWhole) {
+        P::StoreWhole(decoded, to);
+      } else {
+        P::Store(decoded, to, args.format.dim - value);
+      }
+    }
+  }
+}
+
 template <class Decoder, FloatType kOut>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kCodeWords > 2 ? 3 : 4))
     ProbeGatherKernel(ProbeGatherArgs args, PieceDivider divider, uint32_t rows_a_warp) {
   using P = Piece<Decoder, kOut>;
-  constexpr uint32_t kAhead = P::kCodeWords == 1 ? 8 : 4;  // pieces a lane has under way
   SHARED_ARRAY(Found, all_found, kThreads);
   const gpu::Tile<32> warp;
   Found* const found = all_found + warp.Rank() * kRowsAWarp;
   const uint32_t lane = warp.Lane();
   const BlockView& blocks = args.blocks;
   const uint64_t step = uint64_t{gridDim.x} * warp.Count() * rows_a_warp;
-  auto* const out = static_cast<std::byte*>(args.out.values);
+  const bool whole = P::AreWhole(args.out, args.format.dim) && blocks.shape.columns == 1;
 
   for (uint64_t first = (uint64_t{blockIdx.x} * warp.Count() + warp.Rank()) * rows_a_warp;
        first < args.query.count; first += step) {
@@ -54,35 +98,11 @@ __global__ void __launch_bounds__(kThreads)
     ListMisses(args, mark, mine, static_cast<uint32_t>(first) + lane);
     if (mine && args.marks != nullptr) args.marks[first + lane] = mark;
 
-    const uint32_t pieces = count * divider.pieces;
-    for (uint32_t base = lane; base < pieces; base += 32 * kAhead) {
-      typename P::Codes codes[kAhead];
-#pragma unroll
-      for (uint32_t a = 0; a < kAhead; ++a) {
-        const uint32_t t = base + 32 * a;
-        if (t >= pieces) break;
-        const uint32_t row = divider.Row(t);
-        const uint32_t piece = t - row * divider.pieces;
-        const Found place = found[row];
-        if (MarkOf(place) != RowMark::kFound) continue;
-        codes[a].LoadL2(CodesAt(blocks, place.x, piece * P::Codes::kBytes));
-      }
-#pragma unroll
-      for (uint32_t a = 0; a < kAhead; ++a) {
-        const uint32_t t = base + 32 * a;
-        if (t >= pieces) break;
-        const uint32_t row = divider.Row(t);
-        const uint32_t value = (t - row * divider.pieces) * P::kValues;
-        const Found place = found[row];
-        typename P::Output decoded{};
-        if (MarkOf(place) == RowMark::kFound) {
-          decoded = P::Decode(codes[a], SideOf(blocks, place));
-        } else if (MarkOf(place) == RowMark::kMissed || !args.zero_absent) {
-          continue;
-        }
-        P::Store(decoded, out + ((first + row) * args.out.stride + value) * P::kOutBytes,
-                 args.format.dim - value);
-      }
+    // Two loops, because single values and cells would make the usual one many times as long.
+    if (whole) {
+      WriteRows<P, P::kCodeWords == 1 ? 8 : 4, true>(args, divider, found, first, count);
+    } else {
+      WriteRows<P, 2, false>(args, divider, found, first, count);
     }
     warp.Sync();  // `found` is written again
   }

@@ -171,13 +171,13 @@ struct Words {
   __device__ void LoadL2(const std::byte* p) {
     Take(gpu::LoadVecL2<typename VectorOf<kWords>::Type>(p));
   }
+  __device__ void LoadWhole(const std::byte* p) {
+    Take(gpu::LoadVec<typename VectorOf<kWords>::Type>(p));
+  }
   // The first `bytes` from any address; the rest zeros. Touches no byte beyond.
   __device__ void LoadBytes(const std::byte* p, uint32_t bytes) {
     const auto address = reinterpret_cast<uintptr_t>(p);
-    if (bytes == kBytes && address % kBytes == 0) {
-      Take(gpu::LoadVec<typename VectorOf<kWords>::Type>(p));
-      return;
-    }
+    if (bytes == kBytes && address % kBytes == 0) return LoadWhole(p);
 #pragma unroll
     for (uint32_t w = 0; w < kWords; ++w) {
       at[w] = 0;
@@ -237,11 +237,18 @@ struct Piece {
     return out;
   }
 
+  // Whether every piece of every row is whole and aligned, so that StoreWhole may write it.
+  __device__ static bool AreWhole(const OutputRows& out, uint32_t dim) {
+    return reinterpret_cast<uintptr_t>(out.values) % Output::kBytes == 0 &&
+           out.stride * kOutBytes % Output::kBytes == 0 && dim % kValues == 0;
+  }
+  __device__ static void StoreWhole(const Output& out, std::byte* to) {
+    gpu::StoreVecStreaming(to, out.Vector());
+  }
   // Writes the first `values` of them; at any address that is a multiple of a value.
   __device__ static void Store(const Output& out, std::byte* to, uint32_t values) {
     if (values >= kValues && reinterpret_cast<uintptr_t>(to) % Output::kBytes == 0) {
-      gpu::StoreVecStreaming(to, out.Vector());
-      return;
+      return StoreWhole(out, to);
     }
 #pragma unroll
     for (uint32_t i = 0; i < kValues; ++i) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/backends.h"
-#include "kernels/simt/simt_backend.h"
+#include "kernels/cuda/simt_backend.h"
 
 int main(int argc, char** argv) {
   edo::engine::AddBackendForTests("simt",

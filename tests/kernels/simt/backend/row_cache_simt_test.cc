@@ -10,7 +10,7 @@
 
 #include "gpucache/row_cache.h"
 #include "kernels/float_convert.h"
-#include "kernels/simt/simt_backend.h"
+#include "kernels/cuda/simt_backend.h"
 #include "tests/kernels/simt/schedules.h"
 #include "tests/support/test_util.h"
 
