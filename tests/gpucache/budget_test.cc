@@ -64,9 +64,9 @@ TEST(DivideBudget, RandomDemandsAreMetFairly) {
       if (possible) first_blocks += demands[i].block_bytes;
     }
     ASSERT_LE(used, bytes);
-    // Who does not get what it wants has, up to a block of each such class, as much beyond its
-    // first block as anybody.
-    uint64_t rounding = 0;
+    // Who does not get what it wants has as much beyond its first block as anybody, up to a block
+    // of its own, and those that the others like it could not use, and the divisions' remainders.
+    uint64_t rounding = demands.size();
     for (size_t i = 0; i < demands.size(); ++i) {
       if (blocks[i] < demands[i].blocks) rounding += demands[i].block_bytes;
     }
@@ -75,7 +75,8 @@ TEST(DivideBudget, RandomDemandsAreMetFairly) {
       const uint64_t own = (blocks[i] - 1) * demands[i].block_bytes;
       for (size_t j = 0; j < demands.size(); ++j) {
         if (blocks[j] == 0) continue;
-        ASSERT_LE((blocks[j] - 1) * demands[j].block_bytes, own + rounding)
+        ASSERT_LE((blocks[j] - 1) * demands[j].block_bytes,
+                  own + demands[i].block_bytes + rounding)
             << "classes " << i << " and " << j << " of run " << run;
       }
     }
