@@ -219,8 +219,8 @@ void RowCache::RemoveTable(const CachedTable& table) {
 
 // Gives every class its share. A class keeps what it has when that is at most an eighth below its
 // share: what it holds is worth more than the rest of the share. An error says that `grown` did not
-// get its share; another class that did not keeps what it had or, when even that is refused, has no
-// memory until the next division.
+// get any memory; another class that did not get its share has the size it had or, when even that
+// is refused, no memory until the next division.
 Status RowCache::Redivide(SizeClass* grown) {
   std::vector<ClassDemand> demands;
   std::vector<SizeClass*> classes;
@@ -516,7 +516,9 @@ Status RowCache::RetirePending(bool wait) {
       return Status::Ok();
     }
     EDO_RETURN_IF_ERROR(Write(fill));
-    for (const uint64_t position : fill.positions) waiting_.erase(position);
+    for (size_t i = 0; i < fill.slots.size(); ++i) {
+      if (fill.slots[i] != kNoSlot) waiting_.erase(fill.positions[i]);
+    }
     pending_bytes_ -= fill.codes.size();
     pending_.pop_front();
   }

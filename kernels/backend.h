@@ -182,7 +182,8 @@ class Backend {
 
   // Pools each bag whose rows are all resident into its row of `out`; lists the other bags in
   // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
-  // an empty bag gives zeros. mean = sum / number of ids present.
+  // an empty bag gives zeros. mean = sum / number of ids present. A bag of thousands of ids may lose
+  // a row to a fill while it is summed; it is incomplete then, and a part of its place written.
   virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
 
   // Pools decoded rows, by the same rules and to the same bits as ProbePool.

@@ -75,8 +75,7 @@ TEST(DivideBudget, RandomDemandsAreMetFairly) {
       const uint64_t own = (blocks[i] - 1) * demands[i].block_bytes;
       for (size_t j = 0; j < demands.size(); ++j) {
         if (blocks[j] == 0) continue;
-        ASSERT_LE((blocks[j] - 1) * demands[j].block_bytes,
-                  own + demands[i].block_bytes + rounding)
+        ASSERT_LE((blocks[j] - 1) * demands[j].block_bytes, own + demands[i].block_bytes + rounding)
             << "classes " << i << " and " << j << " of run " << run;
       }
     }

@@ -139,12 +139,12 @@ class ReadHold {
 class SpyBackend final : public kernels::Backend {
  public:
   std::atomic<bool> watch{true};
-  std::function<bool(uint64_t)> refuse;               // an allocation of so many bytes
-  static thread_local ReadHold* hold_before;          // of this thread's reads
-  static thread_local ReadHold* hold_after;           // likewise, once the rows were read
-  std::atomic<uint64_t> allocated{0};                 // bytes
-  std::atomic<uint64_t> most_allocated{0};            // at once, ever
-  std::atomic<uint64_t> last_first_position{0};       // of the last read
+  std::function<bool(uint64_t)> refuse;          // an allocation of so many bytes
+  static thread_local ReadHold* hold_before;     // of this thread's reads
+  static thread_local ReadHold* hold_after;      // likewise, once the rows were read
+  std::atomic<uint64_t> allocated{0};            // bytes
+  std::atomic<uint64_t> most_allocated{0};       // at once, ever
+  std::atomic<uint64_t> last_first_position{0};  // of the last read
   std::vector<kernels::BlockView> views() {
     const std::lock_guard lock(mutex_);
     std::vector<kernels::BlockView> all;
@@ -317,9 +317,8 @@ inline uint32_t LookAndCheck(gpucache::RowCache& cache, const TestTable& table,
   uint32_t found = 0;
   uint32_t absent = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<std::byte> out(
-        looked.out.begin() + static_cast<ptrdiff_t>(i * bytes),
-        looked.out.begin() + static_cast<ptrdiff_t>((i + 1) * bytes));
+    const std::vector<std::byte> out(looked.out.begin() + static_cast<ptrdiff_t>(i * bytes),
+                                     looked.out.begin() + static_cast<ptrdiff_t>((i + 1) * bytes));
     switch (looked.marks[i]) {
       case kernels::RowMark::kFound:
         ++found;

@@ -251,8 +251,8 @@ TEST(RowCache, BagsAreTheSumsOfAPlainLoopBitForBit) {
         uint64_t absent = 0;
         uint64_t missed = 0;
         for (uint32_t bag = 0; bag + 1 < offsets.size(); ++bag) {
-          const auto ids = std::span<const uint64_t>(rows).subspan(
-              offsets[bag], offsets[bag + 1] - offsets[bag]);
+          const auto ids = std::span<const uint64_t>(rows).subspan(offsets[bag],
+                                                                   offsets[bag + 1] - offsets[bag]);
           bool whole = true;
           uint64_t present = 0;
           for (const uint64_t row : ids) {
@@ -290,8 +290,7 @@ TEST(RowCache, BagsOfThousandsOfIdsOfLongRowsAreSummed) {
   for (uint64_t i = 0; i < 5000; ++i) rows.push_back(i % 7 == 0 ? 100 + i : i % 50);
   for (const uint64_t ids : {uint64_t{4095}, uint64_t{4096}, uint64_t{4097}, uint64_t{5000}}) {
     rows.resize(ids);
-    const Pooled pooled =
-        PoolBags(*cache, table, rows, {0, ids}, kernels::PoolMode::kMean, {});
+    const Pooled pooled = PoolBags(*cache, table, rows, {0, ids}, kernels::PoolMode::kMean, {});
     EXPECT_EQ(pooled.incomplete.size(), 0u);
     EXPECT_EQ(pooled.out, BagOf(table, rows, kernels::PoolMode::kMean, nullptr)) << ids;
     rows.resize(5000, 3);
@@ -458,7 +457,8 @@ TEST(RowCache, ScanOfABigTableLeavesTheHotRowsResident) {
     LookAndOffer(*cache, table, Range(scanned, scanned + 64));
     scanned += 64;
   }
-  EXPECT_GT(found, asked * 9 / 10) << 100.0 * static_cast<double>(found) / static_cast<double>(asked);
+  EXPECT_GT(found, asked * 9 / 10)
+      << 100.0 * static_cast<double>(found) / static_cast<double>(asked);
   cache.CheckBlocks();
 }
 
@@ -494,8 +494,7 @@ TEST(RowCache, BudgetTooSmallForABlockNamesBothNumbers) {
   EXPECT_NE(table.status().message().find(std::to_string(block)), std::string::npos);
   const auto none = RowCache::Make(kernels::MakeCpuBackend(), {.bytes = 0});
   EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
-  const auto groups =
-      RowCache::Make(kernels::MakeCpuBackend(), {.bytes = 100, .group_shift = 4});
+  const auto groups = RowCache::Make(kernels::MakeCpuBackend(), {.bytes = 100, .group_shift = 4});
   EXPECT_EQ(groups.status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -676,8 +675,8 @@ TEST(RowCache, LastTableOfAShapeDroppedWhileAFillWaitsFreesItsMemory) {
   std::thread drops([&] { goes.reset(); });
   reader.Leave();
   drops.join();
-  EXPECT_EQ(cache->counters().bytes, cache->slots_of(*stays.handle) / 32 *
-                                         BlockBytes(RowCodec::kF32, 8, 1));
+  EXPECT_EQ(cache->counters().bytes,
+            cache->slots_of(*stays.handle) / 32 * BlockBytes(RowCodec::kF32, 8, 1));
 }
 
 TEST(RowCache, ReaderKeepsItsBlocksWhileTheClassIsResized) {
@@ -739,8 +738,7 @@ TEST(RowCache, InvalidationBesideAWaitingFillForgetsItsRowsToo) {
   HeldReader reader(*cache, table, {1});
   Offer(*cache, table, Range(0, 50));
   EXPECT_GT(cache->counters().deferred, 0u);
-  std::thread invalidates(
-      [&] { EDO_EXPECT_OK(cache->Invalidate(*table.handle, Range(0, 25))); });
+  std::thread invalidates([&] { EDO_EXPECT_OK(cache->Invalidate(*table.handle, Range(0, 25))); });
   reader.Leave();
   invalidates.join();
   EXPECT_EQ(LookAndCheck(*cache, table, Range(0, 25)), 0u);
@@ -801,6 +799,29 @@ TEST(RowCache, RowOfferedAgainWhileItWaitsIsFilledOnce) {
   EXPECT_EQ(LookAndCheck(*cache, table, {5, 6, 7, 8}), 4u);
   EDO_EXPECT_OK(cache->Invalidate(*table.handle, std::vector<uint64_t>{5, 6, 7, 8}));
   EXPECT_EQ(LookAndCheck(*cache, table, {5, 6, 7, 8}), 0u);
+}
+
+TEST(RowCache, RowThatOneWaitingFillRejectedAndALaterOneTookIsFilledOnce) {
+  TestCache cache({.bytes = BlockBytes(RowCodec::kF32, 8, 1)});
+  const TestTable table = AddTestTable(*cache, RowCodec::kF32, 8, 1000);
+  Offer(*cache, table, Range(0, 32));
+  for (int i = 0; i < 8; ++i) Look(*cache, table, Range(0, 32));
+  const auto often = [](uint64_t row) { return std::vector<uint64_t>(15, row); };
+  HeldReader first(*cache, table, {1});
+  std::vector<uint64_t> rows = often(100);
+  rows.push_back(200);
+  Offer(*cache, table, rows);
+  ASSERT_EQ(cache->counters().deferred, 1u);  // 100; 200 was rejected
+  HeldReader second(*cache, table, {1});
+  Offer(*cache, table, often(200));
+  ASSERT_EQ(cache->counters().deferred, 2u);
+  first.Leave();
+  Offer(*cache, table, often(200));  // completes the first fill
+  EXPECT_EQ(LookAndCheck(*cache, table, {100}), 1u);
+  EXPECT_EQ(cache->counters().deferred, 2u);
+  second.Leave();
+  cache.CheckBlocks();
+  EXPECT_EQ(LookAndCheck(*cache, table, {200}), 1u);
 }
 
 TEST(RowCache, TooManyRowsAsideMakeFillsSkipped) {
@@ -891,8 +912,8 @@ TEST(RowCache, RandomOperationsAgreeWithAModel) {
     for (int step = 0; step < 300 && !HasFailure(); ++step) {
       const uint64_t what = random() % 20;
       if (live.empty() || what == 0) {
-        const auto format = kernels::MakeRowFormat(kCodecs[random() % 4],
-                                                   1 + static_cast<uint32_t>(random() % 70));
+        const auto format =
+            kernels::MakeRowFormat(kCodecs[random() % 4], 1 + static_cast<uint32_t>(random() % 70));
         const uint64_t rows = 1 + random() % 500;
         auto handle =
             cache->AddTable(format, rows, random() % 2 == 0 ? 0 : 16 * (1 + random() % 3));

@@ -94,7 +94,7 @@ class Stress {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       const auto passed = std::chrono::steady_clock::now() - began;
       if (early == 0 && passed > time / 3) early = ResidentBytes();
-      if (passed > time) stop_ = true;
+      if (passed >= time) stop_ = true;
       EXPECT_LE(cache_->counters().bytes, bytes_);
     }
     for (std::thread& thread : threads) thread.join();
@@ -106,6 +106,7 @@ class Stress {
               << ", rejected " << c.rejected << ", skipped " << c.skipped << ", deferred "
               << c.deferred << "\nRSS " << early / 1024 << " KiB at a third, " << late / 1024
               << " KiB at the end\n";
+    if (::testing::Test::HasFailure()) return;
     if (!kSanitized && early > 0) {
       EXPECT_LT(late, early + (uint64_t{6} << 20)) << "memory grows";
     }
@@ -173,8 +174,8 @@ class Stress {
       const std::byte* const out = looked.out.data() + i * table.format.dim * 4;
       ASSERT_NE(VersionOf(table, rows[i], first[i], last, out), 0u)
           << "row " << rows[i] << " dim " << table.format.dim << ": not of version " << first[i]
-          << " to " << last << "; it is "
-          << VersionOf(table, rows[i], 1, last + 1, out) << " (0: torn)";
+          << " to " << last << "; it is " << VersionOf(table, rows[i], 1, last + 1, out)
+          << " (0: torn)";
     }
     asked_ += rows.size();
     hits_ += rows.size() - looked.misses.size();
