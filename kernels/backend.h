@@ -182,8 +182,9 @@ class Backend {
 
   // Pools each bag whose rows are all resident into its row of `out`; lists the other bags in
   // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
-  // an empty bag gives zeros. mean = sum / number of ids present. A bag of thousands of ids may lose
-  // a row to a fill while it is summed; it is incomplete then, and a part of its place written.
+  // an empty bag gives zeros. mean = sum / number of ids present. A bag of thousands of ids may
+  // lose a row to a fill while it is summed; it is incomplete then, and a part of its place
+  // written.
   virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
 
   // Pools decoded rows, by the same rules and to the same bits as ProbePool.
@@ -214,8 +215,8 @@ class Backend {
   virtual Status Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t count,
                             Stream stream) = 0;
   // Adds `delta` (+1 or -1) to the pin counts of the positions that are resident; done[i] = 1 where
-  // it was. A count of 255 takes no further pin (done[i] = 0). Not beside a fill. A position that is
-  // named twice is pinned twice; which of the two is done where the count allows one is open.
+  // it was. A count of 255 takes no further pin (done[i] = 0). Not beside a fill. A position that
+  // is named twice is pinned twice; which of the two is done where the count allows one is open.
   virtual Status Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
                      uint8_t* done, Stream stream) = 0;
   // Rewrites every score as of `clock`, so that none is older than half the clock's range.

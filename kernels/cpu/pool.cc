@@ -87,7 +87,8 @@ void FindSlots(const ProbePoolArgs& args, const uint64_t* rows, uint32_t count, 
 
 // A fill may clear a row's tag between two panels of its bag. The slot keeps the row until the
 // caller is done (row_layout.h, I2), so it is looked up once and remembered. Only bags of more than
-// kKept ids are looked up again for each panel, and one that has lost a row meanwhile is incomplete.
+// kKept ids are looked up again for each panel, and one that has lost a row meanwhile is
+// incomplete.
 void ProbePool(const ProbePoolArgs& args) {
   const BlockView& blocks = args.blocks;
   const RowQuery& query = args.query;

@@ -283,8 +283,8 @@ TEST(RowCache, BagsAreTheSumsOfAPlainLoopBitForBit) {
 }
 
 TEST(RowCache, BagsOfThousandsOfIdsOfLongRowsAreSummed) {
-  TestCache cache({.bytes = BlockBytes(RowCodec::kInt8, 2500, 8)});
-  const TestTable table = AddTestTable(*cache, RowCodec::kInt8, 2500, 100);
+  TestCache cache({.bytes = BlockBytes(RowCodec::kInt8, 1100, 8)});
+  const TestTable table = AddTestTable(*cache, RowCodec::kInt8, 1100, 100);
   Offer(*cache, table, Range(0, 50));
   std::vector<uint64_t> rows;
   for (uint64_t i = 0; i < 5000; ++i) rows.push_back(i % 7 == 0 ? 100 + i : i % 50);
