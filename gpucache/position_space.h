@@ -15,6 +15,7 @@ class PositionSpace {
 
   // First position of a range of `count` (>= 1); nullopt when no free range is long enough.
   std::optional<uint64_t> Take(uint64_t count) {
+    if (count > ~uint64_t{0} - 63) return std::nullopt;
     const uint64_t size = Rounded(count);
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       const auto [first, length] = *it;

@@ -129,6 +129,10 @@ Result<std::shared_ptr<const CachedTable>> RowCache::AddTable(const kernels::Row
                                    " bytes a row; the cache holds at most " +
                                    std::to_string(kernels::kMaxSideBytes));
   }
+  if (cell_bytes % 16 != 0) {
+    return Status::InvalidArgument("cells of " + std::to_string(cell_bytes) +
+                                   " bytes; they must be a multiple of 16");
+  }
   const kernels::BlockShape shape = kernels::ShapeOf(format, cell_bytes);
   if (shape.block_bytes() > options_.bytes) {
     return Status::InvalidArgument("the cache has " + std::to_string(options_.bytes) +
@@ -136,21 +140,20 @@ Result<std::shared_ptr<const CachedTable>> RowCache::AddTable(const kernels::Row
                                    " rows of " + std::to_string(format.row_bytes()) + " bytes (" +
                                    std::to_string(shape.block_bytes()) + ")");
   }
+  // Made before the locks are taken: were there no memory for it, its deleter would run here.
+  CachedTable* const table = new CachedTable();
+  const std::shared_ptr<const CachedTable> handle(table, [this](const CachedTable* t) {
+    if (t->size_class_ != nullptr) RemoveTable(*t);
+    delete t;
+  });
   const std::lock_guard tables(tables_mutex_);
   const std::lock_guard fill(fill_mutex_);
-  const auto known = std::find_if(classes_.begin(), classes_.end(),
-                                  [&](const auto& c) { return c->shape == shape; });
-  SizeClass* size_class = known == classes_.end() ? nullptr : known->get();
-  if (size_class == nullptr) {
-    classes_.push_back(std::make_unique<SizeClass>());
-    size_class = classes_.back().get();
-    size_class->shape = shape;
-  }
   const std::optional<uint64_t> first = positions_.Take(std::max<uint64_t>(1, rows));
   if (!first) {
-    return Status::NoSpace("the cache has given out its 2^" +
-                           std::to_string(kernels::kPositionBits) + " positions");
+    return Status::NoSpace("no range of " + std::to_string(rows) + " positions is left of the 2^" +
+                           std::to_string(kernels::kPositionBits) + " that the cache gives out");
   }
+  SizeClass* const size_class = ClassOf(shape);
   ++size_class->tables;
   size_class->rows += rows;
   const uint64_t wanted = WantedBlocks(size_class->rows);
@@ -165,20 +168,35 @@ Result<std::shared_ptr<const CachedTable>> RowCache::AddTable(const kernels::Row
                         std::to_string(options_.bytes) + " bytes");
   }
   if (!s.ok()) {
-    --size_class->tables;
     size_class->rows -= rows;
+    if (--size_class->tables == 0) {
+      (void)Resize(size_class, 0);
+      size_class->wanted = 0;
+    }
     positions_.Give(*first, std::max<uint64_t>(1, rows));
     return s;
   }
-  auto* table = new CachedTable();
   table->size_class_ = size_class;
   table->format_ = format;
   table->first_position_ = *first;
   table->rows_ = rows;
-  return std::shared_ptr<const CachedTable>(table, [this](const CachedTable* t) {
-    RemoveTable(*t);
-    delete t;
-  });
+  return handle;
+}
+
+// The class of a shape, made when it is new. One without tables goes to the end: of classes that
+// cannot all have a block, those that have been here longer keep theirs (Redivide). Needs
+// tables_mutex_.
+SizeClass* RowCache::ClassOf(const kernels::BlockShape& shape) {
+  const auto known = std::find_if(classes_.begin(), classes_.end(),
+                                  [&](const auto& c) { return c->shape == shape; });
+  if (known == classes_.end()) {
+    classes_.push_back(std::make_unique<SizeClass>());
+    classes_.back()->shape = shape;
+    return classes_.back().get();
+  }
+  SizeClass* const size_class = known->get();
+  if (size_class->tables == 0) std::rotate(known, known + 1, classes_.end());
+  return size_class;
 }
 
 void RowCache::RemoveTable(const CachedTable& table) {
@@ -202,7 +220,9 @@ void RowCache::RemoveTable(const CachedTable& table) {
 }
 
 // Gives every class its share. A class keeps what it has when that is at most an eighth below its
-// share: what it holds is worth more than the rest of the share.
+// share: what it holds is worth more than the rest of the share. An error says that `grown` did not
+// get any memory; another class that did not get its share has the size it had or, when even that
+// is refused, no memory until the next division.
 Status RowCache::Redivide(SizeClass* grown) {
   std::vector<ClassDemand> demands;
   std::vector<SizeClass*> classes;
@@ -219,16 +239,23 @@ Status RowCache::Redivide(SizeClass* grown) {
     const uint64_t has = blocks ? blocks->view.blocks : 0;
     if (has == shares[i]) continue;
     if (has > shares[i]) {
-      EDO_RETURN_IF_ERROR(Resize(classes[i], shares[i]));  // first those that give
+      const Status s = Resize(classes[i], shares[i]);  // first those that give
+      if (!s.ok() && classes[i] == grown) return s;
     } else if (classes[i] == grown || shares[i] - has > has / 8) {
       grow.emplace_back(classes[i], shares[i]);
     }
   }
-  for (const auto& [c, share] : grow) EDO_RETURN_IF_ERROR(Resize(c, share));
+  for (const auto& [c, share] : grow) {
+    const uint64_t had = c->bytes() / c->shape.block_bytes();
+    const Status s = Resize(c, share);
+    if (s.ok()) continue;
+    if (had > 0 && Resize(c, had).ok()) continue;
+    if (c == grown) return s;
+  }
   return Status::Ok();
 }
 
-// Replaces the blocks of a class by `count` empty ones.
+// Replaces the blocks of a class by `count` empty ones; on an error it has none.
 Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
   auto* const old = size_class->blocks.exchange(nullptr);
   const kernels::BlockShape& shape = size_class->shape;
@@ -244,6 +271,7 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
   }
   if (count == 0) return Status::Ok();
   auto blocks = std::make_unique<SizeClass::Blocks>();
+  blocks->sketch = std::make_unique<FrequencySketch>(count * kSlots);
   BlockView& view = blocks->view;
   view.shape = shape;
   view.group_shift = options_.group_shift.value_or(shape.columns > 1 ? 1 : 0);
@@ -260,7 +288,6 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
     free_blocks(view);
     return s.WithContext("row cache");
   }
-  blocks->sketch = std::make_unique<FrequencySketch>(count * kSlots);
   blocks->lookups_a_step = count * kSlots * kernels::kLookupsPerSlotAndStep;
   size_class->blocks.store(blocks.release());
   return Status::Ok();
@@ -394,6 +421,12 @@ std::optional<RowCache::PendingFill> RowCache::Sorted(const CachedTable& table,
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= table.rows_) continue;
     const uint64_t position = table.first_position_ + rows[i];
+    // A row that waits to be published has a slot, though nobody can see it: it must not get a
+    // second one (row_layout.h, I3).
+    if (waiting_.contains(position)) {
+      rejected_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
     const kernels::Place place =
         kernels::PlaceOf(position, blocks->view.blocks, blocks->view.group_shift);
     items.push_back({place.block, position, static_cast<uint32_t>(i)});
@@ -435,29 +468,38 @@ void RowCache::Fill(const CachedTable& table, std::span<const uint64_t> rows,
     skipped_.fetch_add(rows.size(), std::memory_order_relaxed);
     return;
   }
-  std::optional<PendingFill> fill = Sorted(table, rows);
-  if (!fill) return;
-  std::vector<uint64_t> evicted(fill->positions.size());
-  FillArgs args = fill->Args();
+  std::optional<PendingFill> sorted = Sorted(table, rows);
+  if (!sorted || sorted->positions.empty()) return;
+  std::vector<uint64_t> evicted(sorted->positions.size());
+  sorted->codes = std::move(codes);
+  // Laid aside first: a slot that was chosen is lost unless it is published.
+  pending_.push_back(std::move(*sorted));
+  PendingFill& fill = pending_.back();
+  pending_bytes_ += fill.codes.size();
+  const auto forget = [&] {
+    pending_bytes_ -= fill.codes.size();
+    pending_.pop_back();
+  };
+  FillArgs args = fill.Args();
   args.evicted = evicted.data();
   (void)backend_->ChooseSlots(args, {});
   uint64_t chosen = 0;
-  for (const uint32_t slot : fill->slots) chosen += slot != kNoSlot;
+  for (const uint32_t slot : fill.slots) chosen += slot != kNoSlot;
   const auto went = static_cast<uint64_t>(
       std::count_if(evicted.begin(), evicted.end(), [](uint64_t p) { return p != kNoPosition; }));
   fills_.fetch_add(chosen, std::memory_order_relaxed);
   evictions_.fetch_add(went, std::memory_order_relaxed);
-  rejected_.fetch_add(fill->slots.size() - chosen, std::memory_order_relaxed);
-  if (chosen == 0) return;
-  fill->epoch = gate_.Advance();
-  fill->codes = std::move(codes);
-  if (gate_.AllPast(fill->epoch)) {
-    (void)Write(*fill);
-    return;
+  rejected_.fetch_add(fill.slots.size() - chosen, std::memory_order_relaxed);
+  if (chosen == 0) return forget();
+  fill.epoch = gate_.Advance();
+  if (gate_.AllPast(fill.epoch)) {
+    (void)Write(fill);
+    return forget();
   }
   deferred_.fetch_add(chosen, std::memory_order_relaxed);
-  pending_bytes_ += fill->codes.size();
-  pending_.push_back(std::move(*fill));
+  for (size_t i = 0; i < fill.slots.size(); ++i) {
+    if (fill.slots[i] != kNoSlot) waiting_.insert(fill.positions[i]);
+  }
 }
 
 Status RowCache::Write(const PendingFill& fill) {
@@ -476,6 +518,9 @@ Status RowCache::RetirePending(bool wait) {
       return Status::Ok();
     }
     EDO_RETURN_IF_ERROR(Write(fill));
+    for (size_t i = 0; i < fill.slots.size(); ++i) {
+      if (fill.slots[i] != kNoSlot) waiting_.erase(fill.positions[i]);
+    }
     pending_bytes_ -= fill.codes.size();
     pending_.pop_front();
   }
@@ -562,6 +607,7 @@ Status RowCache::FillFromDevice(const CachedTable& table, std::span<const uint64
 
 // Adds the outcome of the last device fill, which is done, to the counters. Needs fill_mutex_.
 void RowCache::CountLastFill() {
+  if (scratch_->uncounted == 0) return;
   const DeviceScratch::Arrays host = scratch_->At(scratch_->pinned);
   for (uint64_t i = 0; i < scratch_->uncounted; ++i) {
     (host.slots[i] == kNoSlot ? rejected_ : fills_).fetch_add(1, std::memory_order_relaxed);

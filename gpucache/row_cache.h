@@ -24,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "edo/status.h"
@@ -47,8 +48,9 @@ struct RowCacheCounters {
   uint64_t misses = 0;
   uint64_t fills = 0;      // rows brought in
   uint64_t evictions = 0;  // rows that had to go for them
-  uint64_t rejected = 0;   // rows not admitted: every row of their block is worth more
-  uint64_t skipped = 0;    // rows not admitted: another fill was under way
+  uint64_t rejected = 0;   // rows not admitted: they have a slot, or all of their block's are worth
+                           // more
+  uint64_t skipped = 0;    // rows not admitted: another fill was under way, or too many lay aside
   uint64_t deferred = 0;   // rows laid aside until readers were done
   uint64_t bytes = 0;      // reserved for blocks now
 };
@@ -104,8 +106,9 @@ class RowCache {
 
   // Gives a table a place. The last owner gone, its rows are cleared and its positions given back.
   // May re-divide the budget: classes whose share changes start empty. `cell_bytes`: 0 = rows are
-  // read whole (row_layout.h). kInvalidArgument: the budget holds no block of such rows, or side
-  // data is too long; kNoSpace: no memory, or no share left beside the other classes' tables.
+  // read whole (row_layout.h), else a multiple of 16. kInvalidArgument: the budget holds no block
+  // of such rows, or side data is too long; kNoSpace: no memory, or no share left beside the other
+  // classes' tables, which stay.
   Result<std::shared_ptr<const CachedTable>> AddTable(const kernels::RowFormat& format,
                                                       uint64_t rows, uint32_t cell_bytes = 0);
 
@@ -166,6 +169,7 @@ class RowCache {
   };
 
   RowCache(std::shared_ptr<kernels::Backend> backend, const RowCacheOptions& options);
+  SizeClass* ClassOf(const kernels::BlockShape& shape);
   void RemoveTable(const CachedTable& table);
   Status Redivide(SizeClass* grown);
   Status Resize(SizeClass* size_class, uint64_t blocks);
@@ -192,6 +196,7 @@ class RowCache {
   std::mutex fill_mutex_;
   std::deque<PendingFill> pending_;
   uint64_t pending_bytes_ = 0;
+  std::unordered_set<uint64_t> waiting_;  // positions that have a slot in a pending fill
   std::unique_ptr<DeviceScratch> scratch_;
 
   mutable std::mutex tables_mutex_;  // taken before fill_mutex_

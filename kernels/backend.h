@@ -182,7 +182,10 @@ class Backend {
 
   // Pools each bag whose rows are all resident into its row of `out`; lists the other bags in
   // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
-  // an empty bag gives zeros. mean = sum / number of ids present.
+  // an empty bag gives zeros. mean = sum / number of ids present. A long bag of long rows is looked
+  // up once for every panel of columns (CPU: over 4096 ids of over 1024 values; CUDA: over 32 ids of
+  // over 512 values) and may lose a row to a fill meanwhile; it is incomplete then, and a part of
+  // its place written.
   virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
 
   // Pools decoded rows, by the same rules and to the same bits as ProbePool.

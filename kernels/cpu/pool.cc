@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kPanel = 1024;  // columns summed at once
 constexpr uint32_t kPiece = 64;    // ids of a bag looked at together
+constexpr uint32_t kKept = 4096;   // ids of a bag whose slots are remembered, a multiple of kPiece
 
 EDO_SIMD_CLONES
 void Add(float* __restrict sum, const float* __restrict row, uint32_t count) {
@@ -55,22 +56,52 @@ std::byte* OutAt(const OutputRows& out, uint64_t row, uint32_t column) {
          (row * out.stride + column) * FloatTypeBytes(out.type);
 }
 
+// What became of an id, beside the numbers of slots (block * 32 + slot).
+constexpr uint32_t kAbsentId = kNoSlot;
+constexpr uint32_t kMissedId = kNoSlot - 1;
+
+// Looks up `count` <= kPiece ids and asks for the rows' codes.
+void FindSlots(const ProbePoolArgs& args, const uint64_t* rows, uint32_t count, uint32_t* slots) {
+  const BlockView& blocks = args.blocks;
+  const bool has_blocks = blocks.blocks != 0;  // a class without memory: nothing is resident
+  Place places[kPiece];
+  for (uint32_t i = 0; i < count; ++i) {
+    slots[i] = rows[i] < args.query.table_rows ? kMissedId : kAbsentId;
+    if (slots[i] == kAbsentId || !has_blocks) continue;
+    places[i] = PlaceOf(args.query.first_position + rows[i], blocks.blocks, blocks.group_shift);
+    __builtin_prefetch(blocks.Header(places[i].block));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (slots[i] == kAbsentId || !has_blocks) continue;
+    const uint64_t block = places[i].block;
+    const uint32_t slot =
+        FindSlot(blocks, places[i], MatchTags(blocks.LowTags(block), places[i].low_tag));
+    if (slot == kSlots) continue;
+    slots[i] = static_cast<uint32_t>(block * kSlots + slot);
+    PrefetchRow(blocks.Payload(block) + blocks.CodeOffset(slot, 0),
+                std::min<uint32_t>(args.format.dim * args.format.value_bytes(), 256));
+  }
+}
+
 }  // namespace
 
+// A fill may clear a row's tag between two panels of its bag. The slot keeps the row until the
+// caller is done (row_layout.h, I2), so it is looked up once and remembered. Only bags of more than
+// kKept ids are looked up again for each panel, and one that has lost a row meanwhile is
+// incomplete.
 void ProbePool(const ProbePoolArgs& args) {
   const BlockView& blocks = args.blocks;
   const RowQuery& query = args.query;
   const uint32_t dim = args.format.dim;
-  const bool has_blocks = blocks.blocks != 0;  // a class without memory: nothing is resident
   const DecodeRowFunction decode = RowDecoder(args.format.codec, FloatType::kF32);
   PanelSum panel;
   float row[kPanel];
-  Place places[kPiece];
-  uint32_t slots[kPiece];
+  uint32_t kept[kKept];
 
   for (uint32_t b = 0; b < args.bags.count; ++b) {
     const uint64_t begin = args.bags.offsets[b];
     const uint64_t end = args.bags.offsets[b + 1];
+    const bool keep = end - begin <= kKept;
     uint32_t missed = 0;
     uint32_t absent_ids = 0;
     for (uint32_t first = 0; first < dim && missed == 0; first += kPanel) {
@@ -78,39 +109,25 @@ void ProbePool(const ProbePoolArgs& args) {
       panel.Start(columns);
       for (uint64_t base = begin; base < end; base += kPiece) {
         const auto piece = static_cast<uint32_t>(std::min<uint64_t>(kPiece, end - base));
+        uint32_t* const slots = kept + (keep ? base - begin : 0);
+        if (first == 0 || !keep) FindSlots(args, query.rows + base, piece, slots);
         for (uint32_t i = 0; i < piece; ++i) {
-          slots[i] = query.rows[base + i] < query.table_rows ? 0 : kNoSlot;
-          if (slots[i] == kNoSlot || !has_blocks) continue;
-          places[i] = PlaceOf(query.first_position + query.rows[base + i], blocks.blocks,
-                              blocks.group_shift);
-          __builtin_prefetch(blocks.Header(places[i].block));
-        }
-        for (uint32_t i = 0; i < piece; ++i) {
-          if (slots[i] == kNoSlot) continue;
-          slots[i] = kSlots;
-          if (!has_blocks) continue;
-          slots[i] = FindSlot(blocks, places[i],
-                              MatchTags(blocks.LowTags(places[i].block), places[i].low_tag));
-          if (slots[i] == kSlots) continue;
-          const std::byte* const codes =
-              blocks.Payload(places[i].block) + blocks.CodeOffset(slots[i], 0);
-          PrefetchRow(codes, std::min<uint32_t>(dim * args.format.value_bytes(), 256));
-        }
-        for (uint32_t i = 0; i < piece; ++i) {
-          const bool absent = slots[i] == kNoSlot;
-          const bool miss = slots[i] == kSlots;
+          const bool absent = slots[i] == kAbsentId;
+          const bool miss = slots[i] == kMissedId;
+          const uint64_t block = slots[i] / kSlots;
+          const uint32_t slot = slots[i] % kSlots;
+          missed += miss;
           if (first == 0) {
-            missed += miss;
             absent_ids += absent;
             if (args.marks != nullptr) {
               args.marks[base + i] = absent ? RowMark::kAbsent
                                      : miss ? RowMark::kMissed
                                             : RowMark::kFound;
             }
-            if (!absent && !miss) TouchScore(blocks.Entry(places[i].block, slots[i]), args.clock);
+            if (!absent && !miss) TouchScore(blocks.Entry(block, slot), args.clock);
           }
           if (absent || missed > 0) continue;  // a bag that lacks a row is only counted
-          DecodeSlot(blocks, places[i].block, slots[i], args.format, first, columns, decode, 4,
+          DecodeSlot(blocks, block, slot, args.format, first, columns, decode, 4,
                      reinterpret_cast<std::byte*>(row));
           panel.Take(row, args.bags.weights ? args.bags.weights + base + i : nullptr, columns);
         }

@@ -66,12 +66,16 @@ __global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) 
         if (panel == 0 || end - begin > N) {  // else `found` still holds the whole bag
           ProbeRows<N>(blocks, args.query, base, count, panel == 0, args.clock, found);
         }
+        // A row may have lost its tag to a fill since the last panel: then it is missed now.
+        const RowMark mark = MarkOf(found[lane]);
+        const bool mine = lane < count;
+        const uint32_t lost = tile.Ballot(mine && mark == RowMark::kMissed);
+        missed += static_cast<uint32_t>(__popc(lost));
         if (panel == 0) {
-          const RowMark mark = MarkOf(found[lane]);
-          const bool mine = lane < count;
-          missed += static_cast<uint32_t>(__popc(tile.Ballot(mine && mark == RowMark::kMissed)));
           absent += static_cast<uint32_t>(__popc(tile.Ballot(mine && mark == RowMark::kAbsent)));
-          if (mine && args.marks != nullptr) args.marks[base + lane] = mark;
+        }
+        if (mine && args.marks != nullptr && (panel == 0 || (lost >> lane & 1) != 0)) {
+          args.marks[base + lane] = mark;
         }
         for (uint32_t i = 0; i < count && missed == 0; i += kAhead) {
           Codes codes[kAhead][kPieces];
