@@ -92,10 +92,9 @@ class GenerationPin {
                               uint32_t read_dims) {
     const std::lock_guard lock(mutex_);
     if (!taken_) {
-      const uint32_t cell =
-          read_dims == 0
-              ? 0
-              : kernels::ChooseCellBytes(format.code_bytes, read_dims * format.value_bytes());
+      const uint32_t chosen =
+          kernels::ChooseCellBytes(format.code_bytes, read_dims * format.value_bytes());
+      const uint32_t cell = chosen < format.code_bytes ? chosen : 0;  // else whole rows
       EDO_ASSIGN_OR_RETURN(places_.host, Place(context_->cache.get(), format, info, cell));
       EDO_ASSIGN_OR_RETURN(places_.device, Place(context_->device_cache.get(), format, info, cell));
       taken_ = true;
