@@ -21,8 +21,9 @@ class DeviceBuffers {
   struct Buffer {
     std::byte* device = nullptr;
     std::byte* pinned = nullptr;
-    uint64_t bytes = 0;
-    kernels::Event ready;  // free to be recorded by the owner
+    uint64_t bytes = 0;         // of pinned memory
+    uint64_t device_bytes = 0;  // at least as many
+    kernels::Event ready;       // free to be recorded by the owner
     kernels::Event done;
   };
 
@@ -36,12 +37,14 @@ class DeviceBuffers {
 
   kernels::Backend& backend() const { return *backend_; }
 
-  // At least `bytes` of each kind.
-  Result<std::unique_ptr<Buffer>> Take(uint64_t bytes) {
+  // At least `bytes` of each kind, and `device_only` more on the device behind them.
+  Result<std::unique_ptr<Buffer>> Take(uint64_t bytes, uint64_t device_only) {
+    const uint64_t device_bytes = bytes + device_only;
     {
       const std::lock_guard lock(mutex_);
-      const auto found = std::find_if(free_.begin(), free_.end(),
-                                      [&](const auto& b) { return b->bytes >= bytes; });
+      const auto found = std::find_if(free_.begin(), free_.end(), [&](const auto& b) {
+        return b->bytes >= bytes && b->device_bytes >= device_bytes;
+      });
       if (found != free_.end()) {
         auto buffer = std::move(*found);
         free_.erase(found);
@@ -51,6 +54,8 @@ class DeviceBuffers {
     auto buffer = std::make_unique<Buffer>();
     buffer->bytes = 64 << 10;
     while (buffer->bytes < bytes) buffer->bytes *= 2;
+    buffer->device_bytes = buffer->bytes;
+    while (buffer->device_bytes < device_bytes) buffer->device_bytes *= 2;
     const Status s = Fill(buffer.get());
     if (!s.ok()) {
       Release(*buffer);
@@ -73,7 +78,7 @@ class DeviceBuffers {
 
  private:
   Status Fill(Buffer* buffer) {
-    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(buffer->bytes));
+    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(buffer->device_bytes));
     buffer->device = static_cast<std::byte*>(device);
     EDO_ASSIGN_OR_RETURN(void* const pinned, backend_->AllocatePinned(buffer->bytes));
     buffer->pinned = static_cast<std::byte*>(pinned);
@@ -82,7 +87,7 @@ class DeviceBuffers {
     return Status::Ok();
   }
   void Release(Buffer& buffer) {
-    if (buffer.device != nullptr) backend_->Free(buffer.device, buffer.bytes);
+    if (buffer.device != nullptr) backend_->Free(buffer.device, buffer.device_bytes);
     if (buffer.pinned != nullptr) backend_->FreePinned(buffer.pinned, buffer.bytes);
     backend_->DestroyEvent(buffer.ready);
     backend_->DestroyEvent(buffer.done);

@@ -73,8 +73,8 @@ class DeviceLookupImpl final : public DeviceLookup {
   T* Pinned(const Buffer* buffer, uint64_t at) const {
     return reinterpret_cast<T*>(buffer->pinned + at);
   }
-  Result<Buffer*> Hold(uint64_t bytes) {
-    EDO_ASSIGN_OR_RETURN(auto buffer, buffers_->Take(bytes));
+  Result<Buffer*> Hold(uint64_t bytes, uint64_t device_only = 0) {
+    EDO_ASSIGN_OR_RETURN(auto buffer, buffers_->Take(bytes, device_only));
     held_.push_back(std::move(buffer));
     return held_.back().get();
   }
@@ -461,8 +461,8 @@ Status DeviceLookupImpl::PoolGroup(std::span<const uint64_t> offsets,
   const uint64_t weights_at = carver.Add<float>(weights.size());
   const uint64_t offsets_at = carver.Add<uint64_t>(group_offsets.size());
   const uint64_t bags_at = carver.Add<uint32_t>(bags.size());
-  const uint64_t values_at = carver.Add<float>(uint64_t{count} * dim);
-  EDO_ASSIGN_OR_RETURN(Buffer* const buffer, Hold(carver.bytes()));
+  const uint64_t values_at = carver.bytes();  // behind them, on the device only
+  EDO_ASSIGN_OR_RETURN(Buffer* const buffer, Hold(carver.bytes(), uint64_t{count} * dim * 4));
   const kernels::OutputRows values{Device<float>(buffer, values_at), FloatType::kF32, dim};
   auto* const counts = Device<QueryCounts>(buffer, counts_at);
 
@@ -492,7 +492,6 @@ Status DeviceLookupImpl::PoolGroup(std::span<const uint64_t> offsets,
     }
   }
   // Whole bags only: one with an unread row keeps its place.
-  std::vector<uint64_t> kept_offsets{0};
   std::vector<uint32_t> kept_bags;
   for (size_t b = 0; b < bags.size(); ++b) {
     bool unread = false;
