@@ -15,14 +15,14 @@ namespace edo::engine {
 
 // What to look up: rows by number on the device, or keys that the host has resolved.
 struct DeviceQuery {
-  const uint64_t* device_rows = nullptr;  // (count); null: `keys` has them
   uint64_t count = 0;
-  Resolved keys;
-  std::optional<DeviceBags> device_bags;  // pooled, offsets on the device
-  std::optional<Bags> host_bags;          // pooled, offsets on the host; checked already
-  LookupOptions options;
+  LookupOptions options{};
   void* out = nullptr;
   void* stream = nullptr;
+  const uint64_t* device_rows = nullptr;  // (count); null: `keys` has them
+  Resolved keys{};
+  std::optional<DeviceBags> device_bags{};  // pooled, offsets on the device
+  std::optional<Bags> host_bags{};          // pooled, offsets on the host; checked already
 };
 
 // Enqueues the probe. `table` must outlive the result.

@@ -335,36 +335,24 @@ Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupRowsOnDevice(const int64_
   if (row_numbers == nullptr && count > 0) {
     return Status::InvalidArgument("table '" + info().name + "': `row_numbers` is null");
   }
-  DeviceQuery query;
+  DeviceQuery query{.count = count, .options = options, .out = out, .stream = stream};
   query.device_rows = reinterpret_cast<const uint64_t*>(row_numbers);  // negative ones: too large
-  query.count = count;
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 
 Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupOnDevice(std::span<const int64_t> ids,
                                                                 const LookupOptions& options,
                                                                 void* out, void* stream) const {
-  DeviceQuery query;
+  DeviceQuery query{.count = ids.size(), .options = options, .out = out, .stream = stream};
   EDO_ASSIGN_OR_RETURN(query.keys, Resolve(ids, options));
-  query.count = ids.size();
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 
 Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupOnDevice(
     std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
     void* stream) const {
-  DeviceQuery query;
+  DeviceQuery query{.count = tokens.size(), .options = options, .out = out, .stream = stream};
   EDO_ASSIGN_OR_RETURN(query.keys, Resolve(tokens, options));
-  query.count = tokens.size();
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 
@@ -375,13 +363,9 @@ Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagRowsOnDevice(
     return Status::InvalidArgument("table '" + info().name +
                                    "': `row_numbers` or the offsets are null");
   }
-  DeviceQuery query;
+  DeviceQuery query{.count = count, .options = options, .out = out, .stream = stream};
   query.device_rows = reinterpret_cast<const uint64_t*>(row_numbers);
-  query.count = count;
   query.device_bags = bags;
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 
@@ -389,26 +373,18 @@ Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagsOnDevice(std::span<co
                                                                     const Bags& bags,
                                                                     const LookupOptions& options,
                                                                     void* out, void* stream) const {
-  DeviceQuery query;
+  DeviceQuery query{.count = ids.size(), .options = options, .out = out, .stream = stream};
   EDO_ASSIGN_OR_RETURN(query.keys, Resolve(ids, options));
-  query.count = ids.size();
   query.host_bags = bags;
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 
 Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupBagsOnDevice(
     std::span<const std::string_view> tokens, const Bags& bags, const LookupOptions& options,
     void* out, void* stream) const {
-  DeviceQuery query;
+  DeviceQuery query{.count = tokens.size(), .options = options, .out = out, .stream = stream};
   EDO_ASSIGN_OR_RETURN(query.keys, Resolve(tokens, options));
-  query.count = tokens.size();
   query.host_bags = bags;
-  query.options = options;
-  query.out = out;
-  query.stream = stream;
   return OnDevice(std::move(query));
 }
 

@@ -14,9 +14,9 @@ namespace {
 using test::MemoryStore;
 using test::OpenTable;
 using test::PlainBags;
+using test::Rewrite;
 using test::SomeOffsets;
 using test::SomeRows;
-using test::WriteTable;
 
 constexpr uint64_t kBlockBytes = 8 << 10;  // of 32 rows of the tables here, generously
 
@@ -31,7 +31,7 @@ TEST(Bags, EqualPlainLoopsWhateverTheCacheHolds) {
         TableOptions options;
         options.dim = dim;
         options.codec = *CodecSpec::Parse(codec);
-        EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 3000));
+        EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 3000));
         const auto table = OpenTable(store.get(), "t");
         for (int round = 0; round < 6; ++round) {
           const auto rows = SomeRows(3000, 1500, round % 2 ? 9 : 0, random);
@@ -59,7 +59,7 @@ TEST(Bags, OfTenThousandKeysNeedNoMoreMemoryThanAFewThousand) {
   const auto store = MemoryStore({.cache_bytes = 0});
   TableOptions options;
   options.dim = 5;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 2000));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 2000));
   const auto table = OpenTable(store.get(), "t");
   std::mt19937_64 random(4);
   const auto rows = SomeRows(2000, 10000, 50, random);
@@ -81,7 +81,7 @@ TEST(Bags, TakeKeysOfEveryKind) {
     TableOptions options;
     options.dim = 8;
     options.key_kind = kind;
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 500));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 500));
     const auto table = OpenTable(store.get(), "t");
     const std::vector<uint64_t> rows{1, 499, 7, 7, 600, 0};
     const std::vector<uint64_t> offsets{0, 2, 2, 5};
@@ -118,7 +118,7 @@ TEST(Bags, PaddingTakesNoPartAndIsNoMiss) {
   const auto store = MemoryStore({});
   TableOptions options;
   options.dim = 3;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 100));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 100));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<int64_t> ids{5, 0, 6, 0};
   const std::vector<uint64_t> offsets{0, 3};
@@ -142,7 +142,7 @@ TEST(Bags, ABagThatLacksAKeyStaysAsItWasWhenMissingIsAnError) {
     const auto store = MemoryStore({.cache_bytes = cache_bytes});
     TableOptions options;
     options.dim = 2;
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 100));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 100));
     const auto table = OpenTable(store.get(), "t");
     const std::vector<uint64_t> rows{1, 2, 3, 100, 4};
     const std::vector<uint64_t> offsets{0, 2, 4};
@@ -162,7 +162,7 @@ TEST(Bags, ABagWithARowThatCouldNotBeReadStaysAsItWas) {
   const auto store = MemoryStore({.cache_bytes = 1 << 20});
   TableOptions options;
   options.dim = 2;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 5000));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 5000));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<uint64_t> warm{1, 2};
   std::vector<float> out(3 * 2, -7.0f);
@@ -186,7 +186,7 @@ TEST(Bags, HalfPrecisionOutputRoundsTheF32Sum) {
   const auto store = MemoryStore({});
   TableOptions options;
   options.dim = 7;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 100));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 100));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<uint64_t> rows{1, 2, 3, 4};
   const std::vector<uint64_t> offsets{0, 3};
@@ -210,7 +210,7 @@ TEST(Bags, WrongOffsetsAndWeightsAreRefused) {
   const auto store = MemoryStore({});
   TableOptions options;
   options.dim = 2;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 100));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 100));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<uint64_t> rows{1, 2, 3};
   std::vector<float> out(100);

@@ -11,8 +11,8 @@ namespace {
 using test::MemoryStore;
 using test::OpenTable;
 using test::PlainRows;
+using test::Rewrite;
 using test::SomeRows;
-using test::WriteTable;
 
 TableOptions Int8(uint32_t dim) {
   TableOptions options;
@@ -23,7 +23,7 @@ TableOptions Int8(uint32_t dim) {
 
 TEST(Cache, IsOnByDefaultAndServesRowsReadBefore) {
   const auto store = MemoryStore({});
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", Int8(128), 4000));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", Int8(128), 4000));
   const auto table = OpenTable(store.get(), "t");
   std::vector<uint64_t> rows(1000);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = i * 3;
@@ -47,7 +47,7 @@ TEST(Cache, IsOnByDefaultAndServesRowsReadBefore) {
 
 TEST(Cache, OfNoBytesIsNone) {
   const auto store = MemoryStore({.cache_bytes = 0});
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", Int8(16), 100));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", Int8(16), 100));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<uint64_t> rows{1, 1, 1};
   std::vector<float> out(3 * 16);
@@ -58,7 +58,7 @@ TEST(Cache, OfNoBytesIsNone) {
 
 TEST(Cache, TooSmallForOneBlockIsAClearError) {
   const auto store = MemoryStore({.cache_bytes = 1000});
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", Int8(128), 10));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", Int8(128), 10));
   const auto table = store->OpenTable("t");
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.status().code(), StatusCode::kInvalidArgument);
@@ -75,10 +75,12 @@ TEST(Cache, NeverServesRowsOfAReplacedOrDroppedTable) {
   std::unique_ptr<Table> old;
   std::vector<float> old_values;
   for (uint64_t version = 0; version < 8; ++version) {
-    if (version % 3 == 2) EDO_ASSERT_OK(store->DropTable("t"));
+    if (version % 3 == 2) {
+      EDO_ASSERT_OK(store->DropTable("t"));
+    }
     TableOptions options;
     options.dim = 10;
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 300, version));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 300, version));
     auto table = OpenTable(store.get(), "t");
     const auto expected = test::RowsOf(0, 300, 10, version);
     std::vector<float> out(expected.size());
@@ -102,7 +104,7 @@ TEST(Cache, AThousandTablesShareIt) {
   std::vector<std::unique_ptr<Table>> tables;
   for (int t = 0; t < 1000; ++t) {
     const std::string name = "t" + std::to_string(t);
-    EDO_ASSERT_OK(WriteTable(store.get(), name, Int8(dims[t % 5]), 20, static_cast<uint64_t>(t)));
+    EDO_ASSERT_OK(Rewrite(store.get(), name, Int8(dims[t % 5]), 20, static_cast<uint64_t>(t)));
     tables.push_back(OpenTable(store.get(), name));
     ASSERT_NE(tables.back(), nullptr);
   }
@@ -131,8 +133,8 @@ TEST(Cache, ChangesNoResultOfAnyLookup) {
       TableOptions options;
       options.dim = dim;
       options.codec = *CodecSpec::Parse(codec);
-      EDO_ASSERT_OK(WriteTable(cached.get(), "t", options, 1000));
-      EDO_ASSERT_OK(WriteTable(plain.get(), "t", options, 1000));
+      EDO_ASSERT_OK(Rewrite(cached.get(), "t", options, 1000));
+      EDO_ASSERT_OK(Rewrite(plain.get(), "t", options, 1000));
       const auto a = OpenTable(cached.get(), "t");
       const auto b = OpenTable(plain.get(), "t");
       for (int round = 0; round < 40; ++round) {
@@ -167,7 +169,7 @@ TEST(Cache, LeadingValuesAreThoseOfTheWholeRowHoweverTheCacheIsCut) {
         TableOptions options;
         options.dim = dim;
         options.codec = *CodecSpec::Parse(codec);
-        EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 600));
+        EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 600));
         auto opened = store->OpenTable("t", {.read_dims = dims});
         ASSERT_TRUE(opened.ok()) << opened.status().ToString();
         const auto& table = *opened;

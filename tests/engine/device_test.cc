@@ -19,9 +19,9 @@ namespace edo {
 namespace {
 
 using test::OpenTable;
+using test::Rewrite;
 using test::SomeOffsets;
 using test::SomeRows;
-using test::WriteTable;
 
 std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
@@ -94,7 +94,7 @@ TEST_P(DeviceTest, RowsEqualTheHostsForEveryCodecAndOutput) {
         TableOptions options;
         options.dim = dim;
         options.codec = *CodecSpec::Parse(codec);
-        EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 700));
+        EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 700));
         // Cut into columns where that is possible, or not.
         auto opened = store->OpenTable("t", {.read_dims = cache_bytes > 60000 ? dim / 2 : 0});
         ASSERT_TRUE(opened.ok()) << opened.status().ToString();
@@ -134,7 +134,7 @@ TEST_P(DeviceTest, WhenAllIsCachedFinishEnqueuesNothing) {
   TableOptions options;
   options.dim = 64;
   options.codec = *CodecSpec::Parse("INT8");
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 300));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 300));
   const auto table = OpenTable(store.get(), "t");
   std::vector<uint64_t> rows(300);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = i;
@@ -169,7 +169,7 @@ TEST_P(DeviceTest, KeysOfEveryKindAreResolvedByTheHost) {
     TableOptions options;
     options.dim = 16;
     options.key_kind = kind;
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 400));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 400));
     const auto table = OpenTable(store.get(), "t");
     std::vector<std::string> texts;
     std::vector<int64_t> ids;
@@ -211,7 +211,7 @@ TEST_P(DeviceTest, BagsEqualTheHosts) {
     TableOptions options;
     options.dim = 40;
     options.codec = *CodecSpec::Parse("INT8");
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 500));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 500));
     const auto table = OpenTable(store.get(), "t");
     for (int round = 0; round < 8; ++round) {
       SCOPED_TRACE("cache " + std::to_string(cache_bytes) + " round " + std::to_string(round));
@@ -271,7 +271,7 @@ TEST_P(DeviceTest, ReplacedTablesAreNeverServedFromTheCache) {
   const auto device_rows = ToDevice(rows.data(), rows.size() * 8);
   std::unique_ptr<Table> old;
   for (uint64_t version = 0; version < 5; ++version) {
-    EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 200, version));
+    EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 200, version));
     auto table = OpenTable(store.get(), "t");
     for (int pass = 0; pass < 3; ++pass) {
       const std::vector<float> blank(200 * 8);
@@ -297,7 +297,7 @@ TEST_P(DeviceTest, RowsThatCouldNotBeReadStayAsTheyWere) {
   const auto store = NewStore(1 << 20);
   TableOptions options;
   options.dim = 4;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 5000));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 5000));
   const auto table = OpenTable(store.get(), "t");
   const std::vector<int64_t> ids{1, 4000, 2};
   const std::vector<float> blank(3 * 4, -7.0f);
@@ -316,7 +316,7 @@ TEST_P(DeviceTest, EmptyBatchesAndLookupsThatAreDroppedAreOrdinary) {
   const auto store = NewStore(1 << 20);
   TableOptions options;
   options.dim = 4;
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 50));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 50));
   const auto table = OpenTable(store.get(), "t");
   auto started = table->LookupRowsOnDevice(nullptr, 0, {}, nullptr);
   ASSERT_TRUE(started.ok()) << started.status().ToString();
@@ -343,7 +343,7 @@ TEST_P(DeviceTest, LookupsOnTwoStreamsDoNotDisturbEachOther) {
   TableOptions options;
   options.dim = 32;
   options.codec = *CodecSpec::Parse("INT8");
-  EDO_ASSERT_OK(WriteTable(store.get(), "t", options, 400));
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 400));
   const auto table = OpenTable(store.get(), "t");
   kernels::Stream streams[2];
   for (auto& stream : streams) {

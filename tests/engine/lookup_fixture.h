@@ -23,9 +23,10 @@ inline std::unique_ptr<Store> MemoryStore(const StoreOptions& options) {
   return store.ok() ? std::move(*store) : nullptr;
 }
 
-inline Status WriteTable(Store* store, const std::string& name, TableOptions options, uint64_t rows,
-                         uint64_t version = 0) {
-  options.replace = true;
+// Writes rows 0 .. rows - 1 with keys of the table's kind.
+inline Result<TableInfo> WriteTable(Store* store, const std::string& name,
+                                    const TableOptions& options, uint64_t rows,
+                                    uint64_t version = 0) {
   EDO_ASSIGN_OR_RETURN(auto writer, store->CreateTable(name, options));
   for (uint64_t begin = 0; begin < rows; begin += 1000) {
     const uint64_t n = std::min<uint64_t>(1000, rows - begin);
@@ -43,7 +44,14 @@ inline Status WriteTable(Store* store, const std::string& name, TableOptions opt
     if (options.key_kind == KeyKind::kInt64) batch.int_keys = ints;
     EDO_RETURN_IF_ERROR(writer->Append(batch));
   }
-  return writer->Commit().status();
+  return writer->Commit();
+}
+
+// The same in place of the table that is there, if any.
+inline Status Rewrite(Store* store, const std::string& name, TableOptions options, uint64_t rows,
+                      uint64_t version = 0) {
+  options.replace = true;
+  return WriteTable(store, name, options, rows, version).status();
 }
 
 inline std::unique_ptr<Table> OpenTable(const Store* store, const std::string& name) {

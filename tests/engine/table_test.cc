@@ -9,6 +9,7 @@
 #include <set>
 
 #include "edo/store.h"
+#include "tests/engine/lookup_fixture.h"
 #include "tests/support/stores.h"
 
 namespace edo {
@@ -23,27 +24,9 @@ class TableTest : public ::testing::TestWithParam<StoreBody> {
  protected:
   void SetUp() override { store_ = NewStore(GetParam(), dir_.File("store")); }
 
-  // Writes rows 0..rows-1 with keys of the kind: text "k<row>", int64 row * 7 - 1000.
-  Result<TableInfo> Write(const std::string& name, TableOptions options, uint64_t rows,
+  Result<TableInfo> Write(const std::string& name, const TableOptions& options, uint64_t rows,
                           uint64_t version = 0) {
-    EDO_ASSIGN_OR_RETURN(auto writer, store_->CreateTable(name, options));
-    for (uint64_t begin = 0; begin < rows; begin += 1000) {
-      const uint64_t n = std::min<uint64_t>(1000, rows - begin);
-      const std::vector<float> values = RowsOf(begin, n, options.dim, version);
-      std::vector<std::string> texts;
-      std::vector<int64_t> ints;
-      for (uint64_t i = begin; i < begin + n; ++i) {
-        texts.push_back("k" + std::to_string(i));
-        ints.push_back(static_cast<int64_t>(i) * 7 - 1000);
-      }
-      const std::vector<std::string_view> views(texts.begin(), texts.end());
-      TableWriter::Rows batch;
-      batch.values = values;
-      if (options.key_kind == KeyKind::kText) batch.text_keys = views;
-      if (options.key_kind == KeyKind::kInt64) batch.int_keys = ints;
-      EDO_RETURN_IF_ERROR(writer->Append(batch));
-    }
-    return writer->Commit();
+    return test::WriteTable(store_.get(), name, options, rows, version);
   }
 
   std::unique_ptr<Table> Open(const std::string& name) {
