@@ -115,7 +115,9 @@ TEST(Cache, AThousandTablesShareIt) {
     std::vector<float> out(rows.size() * table->info().dim);
     EDO_ASSERT_OK(table->LookupRows(rows, {}, out.data()));
     ASSERT_EQ(out, PlainRows(*table, rows));
-    if (look % 100 == 0) ASSERT_LE(store->stats().cache_bytes, options.cache_bytes);
+    if (look % 100 == 0) {
+      ASSERT_LE(store->stats().cache_bytes, options.cache_bytes);
+    }
   }
   EXPECT_GT(store->stats().cache_hits, 0u);
 }
