@@ -176,7 +176,13 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
     const auto bags = static_cast<uint32_t>(last - first);
     const uint64_t ids = offsets[last] - offsets[first];
     rest.clear();
-    if (cached_ != nullptr && !any_blocked && ids <= UINT32_MAX) {
+    // Bags that the cache might leave half written are gathered instead: a bag that cannot be read
+    // keeps its place as it was.
+    bool too_long = false;
+    for (size_t b = first; b < last && target.values > kernels::kPoolPanelValues; ++b) {
+      too_long |= offsets[b + 1] - offsets[b] > kernels::kPoolKeptIds;
+    }
+    if (cached_ != nullptr && !any_blocked && !too_long && ids <= UINT32_MAX) {
       rest.resize(bags);
       kernels::QueryCounts counts;
       gpucache::PoolQuery query;

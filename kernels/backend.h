@@ -138,6 +138,11 @@ inline constexpr uint64_t kNoPosition = ~uint64_t{0};
 
 // ---- the backend --------------------------------------------------------------------------------
 
+// The CPU's ProbePool looks a bag's ids up once when it has no more of them, or rows have no more
+// values, than this (see there).
+inline constexpr uint32_t kPoolKeptIds = 4096;
+inline constexpr uint32_t kPoolPanelValues = 1024;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -183,9 +188,9 @@ class Backend {
   // Pools each bag whose rows are all resident into its row of `out`; lists the other bags in
   // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
   // an empty bag gives zeros. mean = sum / number of ids present. A long bag of long rows is looked
-  // up once for every panel of columns (CPU: over 4096 ids of over 1024 values; CUDA: over 32 ids of
-  // over 512 values) and may lose a row to a fill meanwhile; it is incomplete then, and a part of
-  // its place written.
+  // up once for every panel of columns (CPU: over kPoolKeptIds ids of over kPoolPanelValues values;
+  // CUDA: over 32 ids of over 512 values) and may lose a row to a fill meanwhile; it is incomplete
+  // then, and a part of its place written.
   virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
 
   // Pools decoded rows, by the same rules and to the same bits as ProbePool.

@@ -192,6 +192,8 @@ class Table {
       std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
       void* stream = nullptr) const = 0;
   // Pooled, by the rules of LookupBags. A bag is written by the call when all its rows are cached.
+  // One place is weaker: a bag of over 32 keys of rows of over 512 values, one of whose rows leaves
+  // the cache while it is summed and then cannot be read, may be partly written.
   virtual Result<std::unique_ptr<DeviceLookup>> LookupBagRowsOnDevice(
       const int64_t* row_numbers, uint64_t count, const DeviceBags& bags,
       const LookupOptions& options, void* out, void* stream = nullptr) const = 0;

@@ -12,9 +12,10 @@
 namespace edo::kernels::cpu {
 namespace {
 
-constexpr uint32_t kPanel = 1024;  // columns summed at once
-constexpr uint32_t kPiece = 64;    // ids of a bag looked at together
-constexpr uint32_t kKept = 4096;   // ids of a bag whose slots are remembered, a multiple of kPiece
+constexpr uint32_t kPanel = kPoolPanelValues;  // columns summed at once
+constexpr uint32_t kPiece = 64;                // ids of a bag looked at together
+constexpr uint32_t kKept =
+    kPoolKeptIds;  // ids of a bag whose slots are remembered, a multiple of kPiece
 
 EDO_SIMD_CLONES
 void Add(float* __restrict sum, const float* __restrict row, uint32_t count) {
