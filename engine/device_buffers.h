@@ -42,10 +42,14 @@ class DeviceBuffers {
     const uint64_t device_bytes = bytes + device_only;
     {
       const std::lock_guard lock(mutex_);
-      const auto found = std::find_if(free_.begin(), free_.end(), [&](const auto& b) {
-        return b->bytes >= bytes && b->device_bytes >= device_bytes;
-      });
+      // The smallest that is large enough: a small lookup shall not occupy a large one.
+      auto found = free_.end();
+      for (auto it = free_.begin(); it != free_.end(); ++it) {
+        if ((*it)->bytes < bytes || (*it)->device_bytes < device_bytes) continue;
+        if (found == free_.end() || (*it)->device_bytes < (*found)->device_bytes) found = it;
+      }
       if (found != free_.end()) {
+        kept_bytes_ -= (*found)->bytes + (*found)->device_bytes;
         auto buffer = std::move(*found);
         free_.erase(found);
         return buffer;
@@ -65,10 +69,12 @@ class DeviceBuffers {
   }
 
   void Give(std::unique_ptr<Buffer> buffer) {
-    constexpr size_t kKept = 8;  // beyond that, what was needed once is let go
+    constexpr uint64_t kMostKept = uint64_t{128} << 20;  // beyond that, what was needed once goes
+    const uint64_t bytes = buffer->bytes + buffer->device_bytes;
     {
       const std::lock_guard lock(mutex_);
-      if (free_.size() < kKept) {
+      if (kept_bytes_ + bytes <= kMostKept) {
+        kept_bytes_ += bytes;
         free_.push_back(std::move(buffer));
         return;
       }
@@ -95,7 +101,8 @@ class DeviceBuffers {
 
   const std::shared_ptr<kernels::Backend> backend_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Buffer>> free_;  // guarded by mutex_
+  std::vector<std::unique_ptr<Buffer>> free_;  // guarded by mutex_, as is the next
+  uint64_t kept_bytes_ = 0;
 };
 
 }  // namespace edo::engine

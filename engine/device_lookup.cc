@@ -42,22 +42,23 @@ class DeviceLookupImpl final : public DeviceLookup {
         query_(std::move(query)),
         stream_{query_.stream} {}
 
-  ~DeviceLookupImpl() override {
-    // Also work of a call that failed half-way may still use the buffers.
-    for (auto& buffer : held_) {
-      (void)backend_.Record(buffer->done, stream_);
-      (void)backend_.Synchronize(buffer->done);
-      buffers_->Give(std::move(buffer));
-    }
-  }
+  // Also work of a call that failed half-way may still use the buffers.
+  ~DeviceLookupImpl() override { GiveBack(0); }
 
   Status Start();
-  Result<bool> IsReady() override { return backend_.IsDone(main_->ready); }
+  Result<bool> IsReady() override {
+    if (host_outcome_) return true;
+    return backend_.IsDone(main_->ready);
+  }
   Status Finish(LookupReport* report) override;
 
  private:
   const TableInfo& info() const { return table_->info(); }
   bool pooled() const { return query_.device_bags || query_.host_bags; }
+  uint64_t bag_count() const {
+    if (query_.device_bags) return query_.device_bags->count;
+    return query_.host_bags ? query_.host_bags->offsets.size() : 0;
+  }
   uint32_t values() const { return ValuesOf(query_.options, info()); }
   kernels::RowFormat format() const { return Leading(table_->codec().row_format(), values()); }
   uint64_t stride() const {
@@ -78,6 +79,15 @@ class DeviceLookupImpl final : public DeviceLookup {
     held_.push_back(std::move(buffer));
     return held_.back().get();
   }
+  // Gives back all buffers but the first `kept`, when the device is done with them.
+  void GiveBack(size_t kept) {
+    while (held_.size() > kept) {
+      (void)backend_.Record(held_.back()->done, stream_);
+      (void)backend_.Synchronize(held_.back()->done);
+      buffers_->Give(std::move(held_.back()));
+      held_.pop_back();
+    }
+  }
   // Copies `count` elements at `at` of `buffer` down and waits for them.
   template <typename T>
   Result<const T*> Fetch(const Buffer* buffer, uint64_t at, const T* from, uint64_t count) {
@@ -94,9 +104,11 @@ class DeviceLookupImpl final : public DeviceLookup {
                                  stream_);
   }
 
+  Status LookUpOnHost();
   Status EnqueueProbe();
   Status Probe(const uint64_t* device_rows, uint32_t count, const kernels::OutputRows& out,
                bool zero_absent, uint32_t* misses, QueryCounts* counts);
+  Status CheckOffsets(std::span<const uint64_t> offsets, uint64_t keys) const;
   Status ZeroPadding();
   Status FetchRows();
   Status ReadMisses(std::span<const uint64_t> rows, std::span<const uint32_t> places,
@@ -118,6 +130,9 @@ class DeviceLookupImpl final : public DeviceLookup {
   const uint64_t* rows_ = nullptr;  // on the device
   kernels::Bags bags_;              // on the device
   std::vector<float> host_weights_;
+  // A device that is the CPU, without a cache of its own: the host's lookup has done it all.
+  std::optional<GatherOutcome> host_outcome_;
+  std::vector<RowMark> host_marks_;
   uint64_t counts_at_ = 0, list_at_ = 0, rows_at_ = 0, offsets_at_ = 0, weights_at_ = 0;
 };
 
@@ -128,10 +143,9 @@ Status DeviceLookupImpl::Start() {
                                    std::to_string(count) + " keys; at most " +
                                    std::to_string(kMostKeys - 1));
   }
-  const uint64_t bag_count = query_.device_bags
-                                 ? query_.device_bags->count
-                                 : (query_.host_bags ? query_.host_bags->offsets.size() : 0);
+  const uint64_t bag_count = this->bag_count();
   if (bag_count >= kMostKeys) return Status::InvalidArgument("too many bags");
+  if (backend_.synchronous() && table_->places().device == nullptr) return LookUpOnHost();
   const bool has_weights = query_.host_bags && !query_.host_bags->weights.empty();
   Carver carver;
   counts_at_ = carver.Add<QueryCounts>(1);
@@ -173,6 +187,48 @@ Status DeviceLookupImpl::Start() {
   EDO_RETURN_IF_ERROR(backend_.CopyToHost(Pinned<QueryCounts>(main_, counts_at_), counts,
                                           sizeof(QueryCounts), stream_));
   return backend_.Record(main_->ready, stream_);
+}
+
+// Device memory is host memory, and the host's cache is the only one: as Table::Lookup does it.
+Status DeviceLookupImpl::LookUpOnHost() {
+  Resolved& keys = query_.keys;
+  if (query_.device_rows != nullptr) keys.rows = {query_.device_rows, query_.count};
+  host_marks_.resize(query_.count);
+  const storage::DecodeTarget target = TargetOf(query_.options, info(), query_.out);
+  if (!pooled()) {
+    host_outcome_ = table_->GatherResolved(keys, query_.options, target, host_marks_.data());
+    return Status::Ok();
+  }
+  std::vector<uint64_t> offsets;
+  RowGather::BagOptions options = table_->PoolOptions(keys, query_.options);
+  if (query_.host_bags) {
+    const Bags& bags = *query_.host_bags;
+    offsets.assign(bags.offsets.begin(), bags.offsets.end());
+    offsets.push_back(query_.count);
+    if (!bags.weights.empty()) options.weights = bags.weights.data();
+    options.mode = static_cast<kernels::PoolMode>(bags.mode);
+  } else {
+    const DeviceBags& bags = *query_.device_bags;
+    if (bags.count > 0) offsets.assign(bags.offsets, bags.offsets + bags.count + 1);
+    EDO_RETURN_IF_ERROR(CheckOffsets(offsets, query_.count));
+    options.weights = bags.weights;
+    options.mode = static_cast<kernels::PoolMode>(bags.mode);
+  }
+  if (bag_count() == 0) offsets.assign(1, 0);
+  host_outcome_ = table_->gather().Pool(keys.rows, offsets, target, options, host_marks_.data());
+  return Status::Ok();
+}
+
+// (bags + 1) offsets, the last at most the number of keys.
+Status DeviceLookupImpl::CheckOffsets(std::span<const uint64_t> offsets, uint64_t keys) const {
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    if (offsets[b] <= offsets[b + 1] && offsets[b + 1] <= keys) continue;
+    return Status::InvalidArgument(
+        "table '" + info().name + "': offsets " + std::to_string(b) + " and " +
+        std::to_string(b + 1) + " of the bags are " + std::to_string(offsets[b]) + " and " +
+        std::to_string(offsets[b + 1]) + " for " + std::to_string(keys) + " keys");
+  }
+  return Status::Ok();
 }
 
 Status DeviceLookupImpl::EnqueueProbe() {
@@ -234,14 +290,28 @@ Status DeviceLookupImpl::Probe(const uint64_t* device_rows, uint32_t count,
 Status DeviceLookupImpl::ZeroPadding() {
   const Resolved& keys = query_.keys;
   const bool zero = query_.options.on_missing == OnMissing::kZero;
+  std::vector<uint32_t> places;
   for (size_t i = 0; i < keys.rows.size(); ++i) {
     if (keys.rows[i] < info().rows || (!keys.unread.empty() && keys.unread[i])) continue;
     if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
-    EDO_RETURN_IF_ERROR(
-        backend_.Zero(static_cast<std::byte*>(query_.out) + i * stride() * value_bytes(),
-                      values() * value_bytes(), stream_));
+    places.push_back(static_cast<uint32_t>(i));
   }
-  return Status::Ok();
+  if (places.empty()) return Status::Ok();
+  // One row of zeros, gathered to all of them.
+  Carver carver;
+  const uint64_t places_at = carver.Add<uint32_t>(places.size());
+  const uint64_t row_at = carver.Add<float>(values());
+  EDO_ASSIGN_OR_RETURN(Buffer* const buffer, Hold(carver.bytes()));
+  EDO_RETURN_IF_ERROR(Upload(buffer, places_at, places.data(), places.size()));
+  EDO_RETURN_IF_ERROR(backend_.Zero(buffer->device + row_at, values() * 4, stream_));
+  kernels::GatherArgs args;
+  args.rows = buffer->device + row_at;
+  args.row_stride = 0;
+  args.format = kernels::MakeRowFormat(kernels::RowCodec::kF32, values());
+  args.out_rows = Device<uint32_t>(buffer, places_at);
+  args.count = static_cast<uint32_t>(places.size());
+  args.out = Out();
+  return backend_.Gather(args, stream_);
 }
 
 // Row numbers given on the device, to the host.
@@ -367,13 +437,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
     EDO_ASSIGN_OR_RETURN(const uint64_t* const fetched,
                          Fetch(main_, offsets_at_, bags_.offsets, bags_.count + uint64_t{1}));
     std::copy_n(fetched, offsets.size(), offsets.begin());
-    for (size_t b = 0; b < bags_.count; ++b) {
-      if (offsets[b] <= offsets[b + 1] && offsets[b + 1] <= query_.count) continue;
-      return Status::InvalidArgument(
-          "table '" + info().name + "': offsets " + std::to_string(b) + " and " +
-          std::to_string(b + 1) + " of the bags are " + std::to_string(offsets[b]) + " and " +
-          std::to_string(offsets[b + 1]) + " for " + std::to_string(query_.count) + " keys");
-    }
+    EDO_RETURN_IF_ERROR(CheckOffsets(offsets, query_.count));
     if (bags_.weights != nullptr) {
       EDO_ASSIGN_OR_RETURN(const float* const weights,
                            Fetch(main_, weights_at_, bags_.weights, query_.count));
@@ -418,6 +482,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
   uint64_t ids = 0;
   const auto flush = [&]() -> Status {
     if (group.empty()) return Status::Ok();
+    GiveBack(1);  // of the groups before: one group's memory is all that a call holds
     EDO_RETURN_IF_ERROR(PoolGroup(offsets, group, marks, outcome));
     group.clear();
     ids = 0;
@@ -426,6 +491,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
   for (const uint32_t bag : bags) {
     const uint64_t size = offsets[bag + 1] - offsets[bag];
     if (size > most) {
+      GiveBack(1);
       EDO_RETURN_IF_ERROR(PoolOnHost(offsets, bag, marks, outcome));
       continue;
     }
@@ -550,6 +616,10 @@ Status DeviceLookupImpl::PoolOnHost(std::span<const uint64_t> offsets, uint32_t 
 
 Status DeviceLookupImpl::Finish(LookupReport* report) {
   if (report != nullptr) *report = {};
+  if (host_outcome_) {
+    return table_->Conclude(&query_.keys, std::move(*host_outcome_), host_marks_, query_.options,
+                            report);
+  }
   EDO_RETURN_IF_ERROR(backend_.Synchronize(main_->ready));
   const QueryCounts counts = *Pinned<QueryCounts>(main_, counts_at_);
   const bool need_rows = report != nullptr || counts.misses > 0 ||

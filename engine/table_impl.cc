@@ -26,6 +26,8 @@ Status CheckOutput(const LookupOptions& options, const TableInfo& info) {
                                  (options.dims == 0 ? "dim " : "dims ") + std::to_string(values));
 }
 
+constexpr uintptr_t kStreamPerThread = 2;  // the handle that CUDA gives that name
+
 Status CheckBags(const Bags& bags, uint64_t keys, const TableInfo& info) {
   const auto wrong = [&](const std::string& what) {
     return Status::InvalidArgument("table '" + info.name + "': " + what);
@@ -197,6 +199,27 @@ Status TableImpl::Conclude(Resolved* keys, GatherOutcome outcome,
   return status;
 }
 
+GatherOutcome TableImpl::GatherResolved(const Resolved& keys, const LookupOptions& options,
+                                        const storage::DecodeTarget& target,
+                                        kernels::RowMark* marks) const {
+  // The place of a key whose directory page is lost stays as it was: it may be held.
+  const bool zero = options.on_missing == OnMissing::kZero;
+  RowGather::Options gather;
+  gather.zero_absent = zero && keys.unread.empty();
+  gather.deadline = options.deadline;
+  GatherOutcome outcome = gather_.Gather(keys.rows, target, gather, marks);
+  if (!gather.zero_absent && outcome.absent > 0) {
+    const uint64_t value_bytes = FloatTypeBytes(options.out_type);
+    for (size_t i = 0; i < keys.rows.size(); ++i) {
+      if (keys.rows[i] < info().rows || (!keys.unread.empty() && keys.unread[i])) continue;
+      if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
+      std::memset(static_cast<std::byte*>(target.out) + i * target.stride * value_bytes, 0,
+                  target.values * value_bytes);
+    }
+  }
+  return outcome;
+}
+
 Status TableImpl::LookupResolved(Resolved keys, const LookupOptions& options, void* out,
                                  LookupReport* report) const {
   if (report != nullptr) *report = {};
@@ -206,22 +229,7 @@ Status TableImpl::LookupResolved(Resolved keys, const LookupOptions& options, vo
   }
   const storage::DecodeTarget target = TargetOf(options, info(), out);
   std::vector<kernels::RowMark> marks(report ? keys.rows.size() : 0);
-  // The place of a key whose directory page is lost stays as it was: it may be held.
-  const bool zero = options.on_missing == OnMissing::kZero;
-  RowGather::Options gather;
-  gather.zero_absent = zero && keys.unread.empty();
-  gather.deadline = options.deadline;
-  GatherOutcome outcome =
-      gather_.Gather(keys.rows, target, gather, report ? marks.data() : nullptr);
-  if (!gather.zero_absent && outcome.absent > 0) {
-    const uint64_t value_bytes = FloatTypeBytes(options.out_type);
-    for (size_t i = 0; i < keys.rows.size(); ++i) {
-      if (keys.rows[i] < info().rows || (!keys.unread.empty() && keys.unread[i])) continue;
-      if (!zero && (keys.padding.empty() || !keys.padding[i])) continue;
-      std::memset(static_cast<std::byte*>(out) + i * target.stride * value_bytes, 0,
-                  target.values * value_bytes);
-    }
-  }
+  GatherOutcome outcome = GatherResolved(keys, options, target, report ? marks.data() : nullptr);
   return Conclude(&keys, std::move(outcome), marks, options, report);
 }
 
@@ -253,6 +261,16 @@ Status TableImpl::Lookup(std::span<const std::string_view> tokens, const LookupO
 // ---- bags
 // ----------------------------------------------------------------------------------------
 
+RowGather::BagOptions TableImpl::PoolOptions(const Resolved& keys,
+                                             const LookupOptions& options) const {
+  RowGather::BagOptions pool;
+  pool.whole_bags_only = options.on_missing == OnMissing::kError;
+  pool.deadline = options.deadline;
+  pool.padding = keys.padding.empty() ? nullptr : keys.padding.data();
+  pool.lost = keys.unread.empty() ? nullptr : keys.unread.data();
+  return pool;
+}
+
 Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOptions& options,
                                void* out, LookupReport* report) const {
   if (report != nullptr) *report = {};
@@ -266,13 +284,9 @@ Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOpti
   offsets.push_back(keys.rows.size());
   if (bags.offsets.empty()) offsets.assign(1, 0);
   std::vector<kernels::RowMark> marks(report ? keys.rows.size() : 0);
-  RowGather::BagOptions pool;
-  pool.mode = bags.mode == PoolMode::kMean ? kernels::PoolMode::kMean : kernels::PoolMode::kSum;
+  RowGather::BagOptions pool = PoolOptions(keys, options);
+  pool.mode = static_cast<kernels::PoolMode>(bags.mode);
   pool.weights = bags.weights.empty() ? nullptr : bags.weights.data();
-  pool.whole_bags_only = options.on_missing == OnMissing::kError;
-  pool.deadline = options.deadline;
-  pool.padding = keys.padding.empty() ? nullptr : keys.padding.data();
-  pool.lost = keys.unread.empty() ? nullptr : keys.unread.data();
   GatherOutcome outcome =
       gather_.Pool(keys.rows, offsets, target, pool, marks.empty() ? nullptr : marks.data());
   return Conclude(&keys, std::move(outcome), marks, options, report);
@@ -323,6 +337,11 @@ Result<std::unique_ptr<DeviceLookup>> TableImpl::OnDevice(DeviceQuery query) con
   }
   if (query.out == nullptr && outputs > 0) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
+  if (reinterpret_cast<uintptr_t>(query.stream) == kStreamPerThread) {
+    return Status::InvalidArgument("table '" + info().name +
+                                   "': cudaStreamPerThread names another stream in each thread; "
+                                   "give a stream of your own");
   }
   EDO_ASSIGN_OR_RETURN(auto buffers, DeviceBuffersOf(*context_));
   return StartDeviceLookup(this, std::move(buffers), std::move(query));

@@ -99,6 +99,11 @@ class TableImpl : public Table {
   const storage::Codec& codec() const { return *codec_; }
   const StoreContext& context() const { return *context_; }
   const RowGather& gather() const { return gather_; }
+  // Rows of resolved keys to `target`: what a lookup does to its output.
+  GatherOutcome GatherResolved(const Resolved& keys, const LookupOptions& options,
+                               const storage::DecodeTarget& target, kernels::RowMark* marks) const;
+  // Options of a pooled lookup, but for mode and weights.
+  RowGather::BagOptions PoolOptions(const Resolved& keys, const LookupOptions& options) const;
   const CachedPlaces& places() const { return places_; }
   // Counts a batch, fills its report, and says how it ended. `marks` as the rows' reads left them.
   Status Conclude(Resolved* keys, GatherOutcome outcome, std::span<const kernels::RowMark> marks,

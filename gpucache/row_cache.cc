@@ -10,6 +10,7 @@
 namespace edo::gpucache {
 
 using kernels::BlockView;
+using kernels::Event;
 using kernels::FillArgs;
 using kernels::kNoPosition;
 using kernels::kNoSlot;
@@ -110,7 +111,7 @@ RowCache::~RowCache() {
   (void)RetirePending(true);
   (void)DrainReaders();
   for (const auto& c : classes_) (void)Resize(c.get(), 0);
-  for (const auto& [handle, reads] : streams_) backend_->DestroyEvent(reads.event);
+  for (const auto& [handle, event] : streams_) backend_->DestroyEvent(event);
   if (scratch_->capacity > 0) {
     backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
     backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
@@ -202,21 +203,31 @@ SizeClass* RowCache::ClassOf(const kernels::BlockShape& shape) {
 void RowCache::RemoveTable(const CachedTable& table) {
   const std::lock_guard tables(tables_mutex_);
   const std::lock_guard fill(fill_mutex_);
-  (void)RetirePending(true);  // none of its rows may appear after the sweep
-  if (!backend_->synchronous()) (void)backend_->Synchronize(filled_);
   SizeClass* const c = table.size_class_;
-  if (--c->tables == 0) {
-    (void)Resize(c, 0);
-    c->wanted = 0;
-  } else if (auto* const blocks = c->blocks.load()) {
-    (void)backend_->InvalidateRange(blocks->view, table.first_position_,
-                                    table.first_position_ + table.rows_, {});
-    // The sweep passes over every block anyway, so scores that nobody filled beside are aged too.
-    (void)backend_->AgeScores(blocks->view, SizeClass::Clock(c, *blocks, 0), {});
-    (void)backend_->Synchronize(Stream{});
-  }
+  --c->tables;
   c->rows -= table.rows_;
-  positions_.Give(table.first_position_, std::max<uint64_t>(1, table.rows_));
+  // Positions whose rows may still be there (the device failed) are never given to another table.
+  if (Forget(table).ok()) {
+    positions_.Give(table.first_position_, std::max<uint64_t>(1, table.rows_));
+  }
+}
+
+// Clears a table's rows, which no fill may bring back.
+Status RowCache::Forget(const CachedTable& table) {
+  EDO_RETURN_IF_ERROR(RetirePending(true));
+  if (!backend_->synchronous()) EDO_RETURN_IF_ERROR(backend_->Synchronize(filled_));
+  SizeClass* const c = table.size_class_;
+  if (c->tables == 0) {
+    c->wanted = 0;
+    return Resize(c, 0);
+  }
+  const auto* const blocks = c->blocks.load();
+  if (blocks == nullptr) return Status::Ok();
+  EDO_RETURN_IF_ERROR(backend_->InvalidateRange(blocks->view, table.first_position_,
+                                                table.first_position_ + table.rows_, {}));
+  // The sweep passes over every block anyway, so scores that nobody filled beside are aged too.
+  EDO_RETURN_IF_ERROR(backend_->AgeScores(blocks->view, SizeClass::Clock(c, *blocks, 0), {}));
+  return backend_->Synchronize(Stream{});
 }
 
 // Gives every class its share. A class keeps what it has when that is at most an eighth below its
@@ -265,7 +276,12 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
     backend_->Free(v.pins, v.blocks * kSlots);
   };
   if (old != nullptr) {
-    EDO_RETURN_IF_ERROR(DrainReaders());
+    const Status drained = DrainReaders();
+    if (!drained.ok()) {
+      size_class->blocks.store(old);  // somebody may still read it
+      return drained;
+    }
+    bytes_.fetch_sub(old->view.blocks * shape.block_bytes(), std::memory_order_relaxed);
     free_blocks(old->view);
     delete old;
   }
@@ -289,6 +305,7 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
     return s.WithContext("row cache");
   }
   blocks->lookups_a_step = count * kSlots * kernels::kLookupsPerSlotAndStep;
+  bytes_.fetch_add(count * shape.block_bytes(), std::memory_order_relaxed);
   size_class->blocks.store(blocks.release());
   return Status::Ok();
 }
@@ -300,14 +317,29 @@ Status RowCache::DrainReaders() {
     return Status::Ok();
   }
   const std::lock_guard lock(streams_mutex_);
-  for (const auto& [handle, reads] : streams_) {
-    EDO_RETURN_IF_ERROR(backend_->Synchronize(reads.event));
+  for (const auto& [handle, event] : streams_) {
+    EDO_RETURN_IF_ERROR(backend_->Synchronize(event));
   }
   return backend_->Synchronize(filled_);
 }
 
 // ---- reading
 // -------------------------------------------------------------------------------------
+
+// The event that says how far a stream has read. Needs streams_mutex_. Streams that are done are
+// forgotten when a new one comes, so that programs may make streams as they like.
+Result<Event> RowCache::EventOf(Stream stream) {
+  const auto known = streams_.find(stream.handle);
+  if (known != streams_.end()) return known->second;
+  for (auto it = streams_.begin(); it != streams_.end();) {
+    EDO_ASSIGN_OR_RETURN(const bool done, backend_->IsDone(it->second));
+    if (done) backend_->DestroyEvent(it->second);
+    it = done ? streams_.erase(it) : std::next(it);
+  }
+  EDO_ASSIGN_OR_RETURN(const Event event, backend_->CreateEvent());
+  streams_[stream.handle] = event;
+  return event;
+}
 
 // Runs launch(view or null, clock) where the blocks stay what they are until it is done.
 template <typename Launch>
@@ -321,18 +353,13 @@ Status RowCache::Read(SizeClass* size_class, uint32_t count, Stream stream, Laun
   const std::lock_guard lock(streams_mutex_);
   const auto* const blocks = size_class->blocks.load();
   if (blocks == nullptr) return launch(BlockView{size_class->shape}, 0);
-  StreamReads& reads = streams_[stream.handle];
-  if (reads.event.handle == nullptr) {
-    EDO_ASSIGN_OR_RETURN(reads.event, backend_->CreateEvent());
-  }
+  EDO_ASSIGN_OR_RETURN(const Event event, EventOf(stream));
   // A read that is enqueued after a choice must not see the tags from before it: the write that
-  // follows the choice does not wait for this read.
-  if (reads.seen_choice != choices_) {
-    EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, choice_));
-    reads.seen_choice = choices_;
-  }
+  // follows the choice does not wait for this read. Asked for each time, because a stream may have
+  // the handle of one that is gone.
+  EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, choice_));
   EDO_RETURN_IF_ERROR(launch(blocks->view, SizeClass::Clock(size_class, *blocks, count)));
-  return backend_->Record(reads.event, stream);
+  return backend_->Record(event, stream);
 }
 
 Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stream stream) {
@@ -537,6 +564,14 @@ Status RowCache::Flush() {
 Status RowCache::FillFromDevice(const CachedTable& table, std::span<const uint64_t> rows,
                                 const std::byte* codes, Stream stream) {
   const std::lock_guard lock(fill_mutex_);
+  // A fill that broke off left slots chosen and its buffers perhaps in use: none follows it.
+  if (!fill_error_.ok()) return fill_error_;
+  fill_error_ = EnqueueFill(table, rows, codes, stream);
+  return fill_error_;
+}
+
+Status RowCache::EnqueueFill(const CachedTable& table, std::span<const uint64_t> rows,
+                             const std::byte* codes, Stream stream) {
   // The scratch buffers serve one fill at a time: while the last one runs, this one is skipped.
   EDO_ASSIGN_OR_RETURN(const bool idle, backend_->IsDone(filled_));
   if (!idle) {
@@ -587,13 +622,8 @@ Status RowCache::FillFromDevice(const CachedTable& table, std::span<const uint64
     const std::lock_guard streams(streams_mutex_);
     EDO_RETURN_IF_ERROR(backend_->ChooseSlots(args, stream));
     EDO_RETURN_IF_ERROR(backend_->Record(choice_, stream));
-    ++choices_;
-    for (auto& [handle, reads] : streams_) {
-      if (handle == stream.handle) {
-        reads.seen_choice = choices_;
-      } else {
-        EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, reads.event));
-      }
+    for (const auto& [handle, event] : streams_) {
+      EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, event));
     }
   }
   EDO_RETURN_IF_ERROR(backend_->WriteSlots(args, stream));
@@ -687,9 +717,11 @@ Status RowCache::Unpin(const CachedTable& table, std::span<const uint64_t> rows)
 
 RowCacheCounters RowCache::counters() {
   if (!backend_->synchronous()) {
-    const std::lock_guard lock(fill_mutex_);
-    const Result<bool> done = backend_->IsDone(filled_);
-    if (done.ok() && *done) CountLastFill();
+    const std::unique_lock lock(fill_mutex_, std::try_to_lock);
+    if (lock.owns_lock()) {
+      const Result<bool> done = backend_->IsDone(filled_);
+      if (done.ok() && *done) CountLastFill();
+    }
   }
   RowCacheCounters counters;
   counters.hits = hits_.load(std::memory_order_relaxed);
@@ -699,8 +731,7 @@ RowCacheCounters RowCache::counters() {
   counters.rejected = rejected_.load(std::memory_order_relaxed);
   counters.skipped = skipped_.load(std::memory_order_relaxed);
   counters.deferred = deferred_.load(std::memory_order_relaxed);
-  const std::lock_guard lock(tables_mutex_);
-  for (const auto& c : classes_) counters.bytes += c->bytes();
+  counters.bytes = bytes_.load(std::memory_order_relaxed);
   return counters;
 }
 

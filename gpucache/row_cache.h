@@ -163,10 +163,6 @@ class RowCache {
   };
   // Device memory that the fills of an asynchronous backend use in turns.
   struct DeviceScratch;
-  struct StreamReads {
-    kernels::Event event;
-    uint64_t seen_choice = 0;
-  };
 
   RowCache(std::shared_ptr<kernels::Backend> backend, const RowCacheOptions& options);
   SizeClass* ClassOf(const kernels::BlockShape& shape);
@@ -178,6 +174,10 @@ class RowCache {
   Status RetirePending(bool wait);
   void CountLastFill();
   Status DrainReaders();
+  Status Forget(const CachedTable& table);
+  Status EnqueueFill(const CachedTable& table, std::span<const uint64_t> rows,
+                     const std::byte* codes, kernels::Stream stream);
+  Result<kernels::Event> EventOf(kernels::Stream stream);
   template <typename Call>
   Status OnPositions(const CachedTable& table, std::span<const uint64_t> rows,
                      std::vector<uint8_t>* done, Call call);
@@ -189,7 +189,7 @@ class RowCache {
 
   EpochGate gate_;  // synchronous backends
   std::atomic<uint64_t> hits_{0}, misses_{0}, fills_{0}, evictions_{0}, rejected_{0}, skipped_{0},
-      deferred_{0};
+      deferred_{0}, bytes_{0};
 
   // Held while a fill, an invalidation, a pin or a change of tables is under way; never by a read
   // on a synchronous backend.
@@ -198,16 +198,16 @@ class RowCache {
   uint64_t pending_bytes_ = 0;
   std::unordered_set<uint64_t> waiting_;  // positions that have a slot in a pending fill
   std::unique_ptr<DeviceScratch> scratch_;
+  Status fill_error_;  // of the first device fill that broke off
 
   mutable std::mutex tables_mutex_;  // taken before fill_mutex_
   std::vector<std::unique_ptr<SizeClass>> classes_;
   PositionSpace positions_;
 
-  std::mutex streams_mutex_;  // asynchronous backends; taken after fill_mutex_
-  std::map<void*, StreamReads> streams_;
-  kernels::Event choice_;  // of the last ChooseSlots
-  uint64_t choices_ = 0;
-  kernels::Event filled_;  // of the last fill
+  std::mutex streams_mutex_;                 // asynchronous backends; taken after fill_mutex_
+  std::map<void*, kernels::Event> streams_;  // of the last read enqueued on each
+  kernels::Event choice_;                    // of the last ChooseSlots
+  kernels::Event filled_;                    // of the last fill
 };
 
 }  // namespace edo::gpucache

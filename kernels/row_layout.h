@@ -31,7 +31,7 @@ namespace edo::kernels {
 
 // ---- encoded rows ------------------------------------------------------------------------------
 
-// How a kernel decodes a row. A new codec adds a word here, a decoder in cpu/row_decoders.h and one
+// How a kernel decodes a row. A new codec adds a word here, a decoder in cpu/row_decoders.cc and one
 // in cuda/row_decoders.cuh; the kernels that use them do not change.
 enum class RowCodec : uint8_t { kF32, kF16, kBF16, kInt8 };
 inline constexpr int kRowCodecs = 4;

@@ -61,7 +61,8 @@ struct StoreOptions {
   uint32_t read_threads = 0;  // threads that one lookup of many chunks may use, the caller's among
                               // them. 0: 4 with direct_reads (more reads in flight), else 1
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
-  // Hot rows of all tables, kept encoded in host memory; every lookup goes through it. Memory is
+  // Hot rows of all tables, kept encoded in host memory; every lookup into host memory goes
+  // through it. Memory is
   // used as rows come in, at most this much and 3 % (the record of what was missed). 0: none.
   // OpenTable fails when it holds not even 32 rows of the table.
   uint64_t cache_bytes = uint64_t{64} << 20;

@@ -1,4 +1,5 @@
-// Counters of one open store, since it was opened. Reading them costs a few loads and no lock.
+// Counters of one open store, since it was opened. Reading them costs a few loads and never waits
+// for a lookup, an import or an open.
 #pragma once
 
 #include <cstdint>

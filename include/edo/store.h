@@ -143,6 +143,8 @@ class Store {
   virtual const std::string& directory() const = 0;
   virtual std::vector<TableInfo> Tables() const = 0;  // by name
   // kNotFound names the tables that exist. The second form: the store's only table.
+  // The first open of a generation finds its rows room in the caches and may wait for lookups that
+  // are reading from them.
   // kInvalidArgument: read_dims > dim, or a cache that holds not even one block of its rows.
   virtual Result<std::unique_ptr<Table>> OpenTable(std::string_view name,
                                                    const ReadOptions& options = {}) const = 0;

@@ -81,8 +81,8 @@ struct DeviceBags {
 };
 
 // A lookup whose output lies in device memory (Table::LookupOnDevice). Rows that the device's cache
-// holds are on their way when the call returns; the others come with Finish. The table must outlive
-// it; one thread at a time.
+// holds are on their way when the call returns; the others come with Finish. The table and the
+// stream must outlive it; one thread at a time, with the same CUDA device current.
 class DeviceLookup {
  public:
   // Waits for the device work that uses its buffers.
@@ -90,9 +90,10 @@ class DeviceLookup {
   // Whether the device has said what is missing, so that Finish does not wait for it.
   virtual Result<bool> IsReady() = 0;
   // Reads the missing rows, enqueues their copy and decode on the stream of the lookup, and offers
-  // them to the device's cache. With nothing missing it enqueues nothing. After it, work enqueued
-  // on that stream finds the output whole. Errors and report as of the host lookups. Call it once;
-  // a lookup destroyed without it leaves missing rows unwritten.
+  // them to the device's cache. With nothing missing, and no report asked of row numbers that lie
+  // on the device, it enqueues nothing. After it, work enqueued on that stream finds the output
+  // whole. Errors and report as of the host lookups. Call it once; a lookup destroyed without it
+  // leaves missing rows unwritten.
   virtual Status Finish(LookupReport* report = nullptr) = 0;
 };
 
@@ -175,12 +176,15 @@ class Table {
                             LookupReport* report = nullptr) const = 0;
 
   // LookupOnDevice: `out` lies in device memory of the store's backend (StoreOptions::backend); on
-  // the CPU backend that is any memory. `stream` is a cudaStream_t, null the default stream; all
-  // device work is enqueued there. Row numbers may lie on the device (negative or too large ones
-  // are missing keys); keys of any kind are given on the host, which resolves them. When every row
-  // is in the device's cache the host never waits for the device; DeviceLookup has the rest.
-  // The call fails as Lookup does for bad arguments, kNoSpace without device memory, kIoError
-  // with the device's own words. `out`, `row_numbers` and bags must stay until the stream is done.
+  // the CPU backend that is any memory. `stream` is a cudaStream_t, null the default stream
+  // (cudaStreamPerThread is refused); all device work is enqueued there. Row numbers may lie on the
+  // device (negative or too large ones are missing keys); keys of any kind are given on the host,
+  // which resolves them. When every row is in the device's cache the host never waits for the
+  // device; DeviceLookup has the rest. Rows that are missed are read from disk, past the host's
+  // cache: set device_cache_bytes. (On the CPU backend without a device cache they come through the
+  // host's.) The call fails as Lookup does for bad arguments, kNoSpace without device memory,
+  // kIoError with the device's own words. `out`, `row_numbers` and bags must stay until the stream
+  // is done.
   virtual Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(
       const int64_t* row_numbers, uint64_t count, const LookupOptions& options, void* out,
       void* stream = nullptr) const = 0;
@@ -191,7 +195,9 @@ class Table {
   virtual Result<std::unique_ptr<DeviceLookup>> LookupOnDevice(
       std::span<const std::string_view> tokens, const LookupOptions& options, void* out,
       void* stream = nullptr) const = 0;
-  // Pooled, by the rules of LookupBags. A bag is written by the call when all its rows are cached.
+  // Pooled, by the rules of LookupBags. A bag is written by the call when all its rows are cached;
+  // with OnMissing::kError bags are written by Finish. Memory: 64 MiB of the device for bags that
+  // lack rows, whatever their number.
   // One place is weaker: a bag of over 32 keys of rows of over 512 values, one of whose rows leaves
   // the cache while it is summed and then cannot be read, may be partly written.
   virtual Result<std::unique_ptr<DeviceLookup>> LookupBagRowsOnDevice(

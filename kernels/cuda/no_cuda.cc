@@ -4,7 +4,7 @@
 namespace edo::kernels {
 
 Result<std::shared_ptr<Backend>> MakeCudaBackend() {
-  return Status::Unsupported("this build has no CUDA (nvcc was not found)");
+  return Status::Unsupported("this build has no CUDA (nvcc was not found when it was configured, or EDO_CUDA=OFF)");
 }
 
 }  // namespace edo::kernels

@@ -262,6 +262,42 @@ TEST_P(DeviceTest, BagsEqualTheHosts) {
   }
 }
 
+TEST_P(DeviceTest, BagsOfManyGroupsNeedTheMemoryOfOne) {
+  std::mt19937_64 random(test::Seed(14));
+  const auto store = NewStore(200000);
+  TableOptions options;
+  options.dim = 300;
+  options.codec = *CodecSpec::Parse("INT8");
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 1000));
+  const auto table = OpenTable(store.get(), "t");
+  // A group is 64 MiB of decoded rows, some 55,900 of them.
+  const auto rows = SomeRows(1000, 130000, 0, random);
+  std::vector<uint64_t> offsets;
+  for (uint64_t at = 0; at < rows.size(); at += 1000) offsets.push_back(at);
+  std::vector<float> expected(offsets.size() * 300);
+  EDO_ASSERT_OK(table->LookupBagRows(rows, Bags{offsets}, {}, expected.data()));
+  const std::vector<float> blank(expected.size(), -7.0f);
+  const auto out = ToDevice(blank.data(), blank.size() * 4);
+  const std::vector<int64_t> ids(rows.begin(), rows.end());
+  auto started = table->LookupBagsOnDevice(ids, Bags{offsets}, {}, out->at);
+  ASSERT_TRUE(started.ok()) << started.status().ToString();
+  EDO_ASSERT_OK((*started)->Finish());
+  started->reset();
+  EXPECT_EQ(std::memcmp(FromDevice(*out).data(), expected.data(), expected.size() * 4), 0);
+}
+
+TEST_P(DeviceTest, APerThreadStreamIsRefused) {
+  const auto store = NewStore(1 << 20);
+  TableOptions options;
+  options.dim = 4;
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 50));
+  const auto table = OpenTable(store.get(), "t");
+  const std::vector<int64_t> ids{1};
+  float out[4];
+  const auto started = table->LookupOnDevice(ids, {}, out, reinterpret_cast<void*>(uintptr_t{2}));
+  EXPECT_EQ(started.status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST_P(DeviceTest, ReplacedTablesAreNeverServedFromTheCache) {
   const auto store = NewStore(1 << 20);
   TableOptions options;
@@ -386,6 +422,29 @@ TEST_P(DeviceTest, LookupsOnTwoStreamsDoNotDisturbEachOther) {
     }
   }
   for (const auto& stream : streams) backend_->DestroyStream(stream);
+}
+
+TEST(Backends, WithoutADeviceCacheTheCpuServesDeviceLookupsFromTheHosts) {
+  const auto store = test::MemoryStore({.backend = BackendKind::kCpu});
+  TableOptions options;
+  options.dim = 8;
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 100));
+  const auto table = OpenTable(store.get(), "t");
+  const std::vector<int64_t> ids{5, 6, 7};
+  const std::vector<uint64_t> offsets{0, 1};
+  std::vector<float> out(3 * 8), sums(2 * 8);
+  for (int pass = 0; pass < 3; ++pass) {
+    auto rows = table->LookupOnDevice(ids, {}, out.data());
+    ASSERT_TRUE(rows.ok());
+    EDO_ASSERT_OK((*rows)->Finish());
+    auto bags = table->LookupBagsOnDevice(ids, Bags{offsets}, {}, sums.data());
+    ASSERT_TRUE(bags.ok());
+    EDO_ASSERT_OK((*bags)->Finish());
+  }
+  EXPECT_EQ(store->stats().chunks_read, 1u);
+  EXPECT_EQ(store->stats().cache_hits, 15u);
+  EXPECT_EQ(out[8], test::ValueOf(6, 0));
+  EXPECT_EQ(sums[8], test::ValueOf(6, 0) + test::ValueOf(7, 0));
 }
 
 TEST(Backends, ForcingWhatIsNotThereIsAnError) {
