@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -475,9 +476,9 @@ std::vector<StoreFile> RocksdbRowStore::Files() const {
   return files;
 }
 
-// A file that was listed a moment ago may rightly be gone: RocksDB compacts the catalog, and a writer
-// beside a reader replaces and drops tables (whose pages the reader still reads through the files
-// that it holds open). Then it is not in the list of now.
+// A file that was listed a moment ago may rightly be gone: RocksDB compacts the catalog, and a
+// writer beside a reader replaces and drops tables (whose pages the reader still reads through the
+// files that it holds open). Then it is not in the list of now.
 bool RocksdbRowStore::RightlyGone(const StoreFile& file) const {
   std::error_code error;
   if (fs::exists(file.path, error)) return false;
@@ -486,12 +487,19 @@ bool RocksdbRowStore::RightlyGone(const StoreFile& file) const {
     const std::vector<StoreFile> files = Files();
     return std::none_of(files.begin(), files.end(), is_file);
   }
-  RocksdbTuning tuning = tuning_;
-  tuning.hold_files = false;
-  RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), 1);
-  if (!now.Open(/*create=*/false).ok()) return false;
-  const std::vector<StoreFile> files = now.Files();
-  return std::none_of(files.begin(), files.end(), is_file);
+  // A look at the store of now can itself meet files that the writer is just taking away.
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    RocksdbTuning tuning = tuning_;
+    tuning.hold_files = false;
+    RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), 1);
+    if (now.Open(/*create=*/false).ok()) {
+      const std::vector<StoreFile> files = now.Files();
+      return std::none_of(files.begin(), files.end(), is_file);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
 Status RocksdbRowStore::VerifyFile(const StoreFile& file,
