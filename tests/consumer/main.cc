@@ -33,6 +33,21 @@ edo::Status Run(const std::string& directory) {
   if (out[0] != 3.0f || out[1] != 4.0f || out[2] != 0.0f || report.missing != 1) {
     return edo::Status::Corruption("the rows are not those that were written");
   }
+  const std::vector<std::string_view> words{"river", "stone", "river"};
+  const std::vector<uint64_t> offsets{0, 2};
+  const edo::Bags bags{.offsets = offsets, .mode = edo::PoolMode::kMean};
+  EDO_RETURN_IF_ERROR(table->LookupBags(words, bags, {}, out.data()));
+  if (out[0] != 2.0f || out[1] != 3.0f || out[2] != 1.0f || out[3] != 2.0f) {
+    return edo::Status::Corruption("the bags are not the means of their rows");
+  }
+  if (!edo::Backends()[1].available) {  // on the CPU device memory is any memory
+    EDO_ASSIGN_OR_RETURN(const auto lookup,
+                         table->LookupOnDevice(std::span(words).first(2), {}, out.data()));
+    EDO_RETURN_IF_ERROR(lookup->Finish());
+    if (out[0] != 1.0f || out[3] != 4.0f) {
+      return edo::Status::Corruption("the device's rows are not the host's");
+    }
+  }
   edo::ExportOptions to;
   to.path = directory + ".npy";
   return edo::Export(*table, to).status();
