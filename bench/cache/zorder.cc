@@ -19,7 +19,7 @@ using kernels::kSectorBytes;
 
 class L2 {
  public:
-  // `fetch_bytes`, 32 or 64: what a missing sector brings from memory, aligned to itself.
+  // `fetch_bytes`, 32, 64 or 128: what a missing sector brings from memory, aligned to itself.
   L2(uint64_t bytes, uint32_t fetch_bytes)
       : sets_(std::max<uint64_t>(1, bytes / kLineBytes / kWays)),
         fetch_sectors_(fetch_bytes / kSectorBytes),
@@ -164,21 +164,25 @@ struct Target {
 };
 
 // Z-order with the cell size that is chosen, by how much of the codes the L2 holds and by what a
-// missing sector fetches. Targets are for an L2 of a quarter of the codes: a smaller one holds less
-// that is used again, whatever the layout.
+// missing sector fetches; 128 bytes is what cudaLimitMaxL2FetchGranularity can ask for. Targets are
+// for whole-line fetches, and for an L2 of a quarter of the codes: a smaller one that fetches less
+// holds less that is used again, whatever the layout.
 std::vector<Target> PrintChosen() {
   constexpr uint64_t kPercents[] = {3, 10, 25};
+  constexpr uint32_t kLineFetch = 128;
   std::printf(
       "\nZ-order with the chosen cell against row-major, 128 bytes of codes, by the L2's size in "
       "%% of the codes.\n\n"
-      "| read | rows used | 3, 32-B fetch | 10 | 25 | 3, 64-B fetch | 10 | 25 |\n"
-      "|---|---|---|---|---|---|---|---|\n");
+      "| read | rows used | 3, 32-B fetch | 10 | 25 | 3, 64-B fetch | 10 | 25 | 3, 128-B fetch | "
+      "10 | 25 "
+      "|\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|\n");
   std::vector<Target> targets;
   for (const ReadKind& read : kReads) {
     for (const uint32_t together : kTogether) {
       const Trace trace = GroupTrace(together);
       std::printf("| %s | %s |", read.name, TogetherName(together).c_str());
-      for (const uint32_t fetch : {32u, 64u}) {
+      for (const uint32_t fetch : {32u, 64u, 128u}) {
         for (const uint64_t percent : kPercents) {
           const Shape shape{128, 128 / read.part, read.any_shard, together, percent, fetch};
           const uint32_t cell = kernels::ChooseCellBytes(shape.code_bytes, shape.read_bytes);
@@ -188,7 +192,8 @@ std::vector<Target> PrintChosen() {
           what += ", " + TogetherName(together) + ", L2 of " + std::to_string(percent) + " %, " +
                   std::to_string(fetch) + "-B fetches";
           if (read.part == 1) targets.push_back({what, ratio, 1.02});
-          if (percent != 25 || together == 1 || read.any_shard) continue;
+          const bool checked = percent == 25 || fetch == kLineFetch;
+          if (!checked || together == 1 || read.any_shard) continue;
           if (read.part == 2) targets.push_back({what, ratio, 0.70});
           if (read.part == 4) targets.push_back({what, ratio, 0.55});
         }
