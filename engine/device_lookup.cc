@@ -99,6 +99,7 @@ class DeviceLookupImpl final : public DeviceLookup {
   }
   template <typename T>
   Status Upload(const Buffer* buffer, uint64_t at, const T* from, uint64_t count) {
+    if (count == 0) return Status::Ok();
     std::memcpy(Pinned<T>(buffer, at), from, count * sizeof(T));
     return backend_.CopyToDevice(Device<T>(buffer, at), Pinned<T>(buffer, at), count * sizeof(T),
                                  stream_);

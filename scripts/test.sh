@@ -22,7 +22,7 @@ for preset in "${presets[@]}"; do
   case "$preset" in
     # RocksDB as packaged is not instrumented: under the thread sanitizer the engine runs over the
     # in-memory row store, and the tests of the command, which need RocksDB, are left out.
-    tsan) ctest --test-dir "build/$preset" --output-on-failure -L 'kernels|storage|engine' ;;
+    tsan) ctest --test-dir "build/$preset" --output-on-failure -L 'kernels|storage|gpucache|engine' ;;
     *) ctest --test-dir "build/$preset" --output-on-failure ;;
   esac
 done
