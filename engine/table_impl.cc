@@ -482,18 +482,9 @@ Status TableImpl::ScanCodes(const CodesFunction& fn) const {
 }
 
 Status TableImpl::ReadCodes(std::span<const uint64_t> rows, std::byte* codes) const {
-  Status first;
-  ChunkRead read;
-  read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> found) {
-    for (size_t i = 0; i < places.size(); ++i) {
-      std::memcpy(codes + places[i] * info().row_bytes, found[i], info().row_bytes);
-    }
-  };
-  read.failed = [&](std::span<const uint32_t> /*places*/, ReadFailure failure) {
-    if (first.ok()) first = failure.status;
-  };
-  ReadRowsByChunk(*context_->rows, record_, rows, std::nullopt, read);
-  return first;
+  std::vector<uint8_t> unread(rows.size());
+  const GatherOutcome outcome = gather_.ReadEncoded(rows, std::nullopt, codes, unread.data());
+  return outcome.failures.empty() ? Status::Ok() : outcome.failures[0].status;
 }
 
 }  // namespace edo::engine
