@@ -88,6 +88,24 @@ class DeviceLookupImpl final : public DeviceLookup {
       held_.pop_back();
     }
   }
+  // Adds a probe's outcome to the device cache's counters; a synchronous cache has counted it.
+  void CountProbe(uint64_t hits, uint64_t misses) {
+    if (table_->places().device == nullptr || backend_.synchronous()) return;
+    table_->context().device_cache->AddCounts(hits, misses);
+  }
+  // Whether some bags may not be written although all their rows are cached: those that lack a key
+  // (with kError) or whose key could not be resolved. Only the host can tell which.
+  bool HostDecides() const {
+    return query_.options.on_missing == OnMissing::kError || !query_.keys.unread.empty();
+  }
+  // A list that a kernel has compacted at `at` of `buffer`, in ascending order.
+  Result<std::vector<uint32_t>> FetchList(const Buffer* buffer, uint64_t at, uint64_t count) {
+    EDO_ASSIGN_OR_RETURN(const uint32_t* const list,
+                         Fetch<uint32_t>(buffer, at, Device<uint32_t>(buffer, at), count));
+    std::vector<uint32_t> sorted(list, list + count);
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
   // Copies `count` elements at `at` of `buffer` down and waits for them.
   template <typename T>
   Result<const T*> Fetch(const Buffer* buffer, uint64_t at, const T* from, uint64_t count) {
@@ -241,10 +259,7 @@ Status DeviceLookupImpl::EnqueueProbe() {
     EDO_RETURN_IF_ERROR(Probe(rows_, count, Out(), zero, list, counts));
     return zero ? Status::Ok() : ZeroPadding();
   }
-  // Bags that may not be written although all their rows are cached: only the host can tell.
-  if (query_.options.on_missing == OnMissing::kError || !query_.keys.unread.empty()) {
-    return Status::Ok();
-  }
+  if (HostDecides()) return Status::Ok();
   if (table_->places().device == nullptr) {
     kernels::ProbePoolArgs args;
     args.format = format();
@@ -386,8 +401,13 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
       cache.Fill(*table_->places().device, wanted,
                  std::vector<std::byte>(codes, codes + kept * row_bytes));
     } else {
-      EDO_RETURN_IF_ERROR(
-          cache.FillFromDevice(*table_->places().device, wanted, args.rows, stream_));
+      // The rows are where they were asked for; the cache alone goes without them.
+      const Status filled =
+          cache.FillFromDevice(*table_->places().device, wanted, args.rows, stream_);
+      if (!filled.ok()) {
+        table_->context().Log(LogLevel::kWarning,
+                              "the device's cache is not filled: " + filled.ToString());
+      }
     }
   }
   return Status::Ok();
@@ -396,20 +416,15 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
 Status DeviceLookupImpl::FinishRows(GatherOutcome* outcome, std::vector<RowMark>* marks) {
   const QueryCounts counts = *Pinned<QueryCounts>(main_, counts_at_);
   outcome->absent = counts.absent;
-  if (table_->places().device != nullptr && !backend_.synchronous()) {
-    table_->context().device_cache->AddCounts(query_.count - counts.misses - counts.absent,
-                                              counts.misses);
-  }
+  CountProbe(query_.count - counts.misses - counts.absent, counts.misses);
   if (!marks->empty()) {
     for (size_t i = 0; i < marks->size(); ++i) {
       (*marks)[i] = query_.keys.rows[i] < info().rows ? RowMark::kFound : RowMark::kAbsent;
     }
   }
   if (counts.misses == 0) return Status::Ok();
-  EDO_ASSIGN_OR_RETURN(const uint32_t* const list,
-                       Fetch(main_, list_at_, Device<uint32_t>(main_, list_at_), counts.misses));
-  std::vector<uint32_t> places(list, list + counts.misses);
-  std::sort(places.begin(), places.end());
+  EDO_ASSIGN_OR_RETURN(const std::vector<uint32_t> places,
+                       FetchList(main_, list_at_, counts.misses));
   if (!marks->empty()) {
     for (const uint32_t place : places) (*marks)[place] = RowMark::kMissed;
   }
@@ -418,14 +433,11 @@ Status DeviceLookupImpl::FinishRows(GatherOutcome* outcome, std::vector<RowMark>
 }
 
 Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>* marks) {
-  const bool host_decides =
-      query_.options.on_missing == OnMissing::kError || !query_.keys.unread.empty();
+  const bool host_decides = HostDecides();
   const QueryCounts counts = *Pinned<QueryCounts>(main_, counts_at_);
   if (!host_decides && counts.bags == 0 && marks->empty()) {
     outcome->absent = counts.absent;
-    if (table_->places().device != nullptr && !backend_.synchronous()) {
-      table_->context().device_cache->AddCounts(query_.count - counts.absent, 0);
-    }
+    CountProbe(query_.count - counts.absent, 0);
     return Status::Ok();
   }
   EDO_RETURN_IF_ERROR(FetchRows());
@@ -467,13 +479,8 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
       if (!blocked) bags.push_back(b);
     }
   } else if (counts.bags > 0) {
-    EDO_ASSIGN_OR_RETURN(const uint32_t* const list,
-                         Fetch(main_, list_at_, Device<uint32_t>(main_, list_at_), counts.bags));
-    bags.assign(list, list + counts.bags);
-    std::sort(bags.begin(), bags.end());
-    if (table_->places().device != nullptr && !backend_.synchronous()) {
-      table_->context().device_cache->AddCounts(query_.count - counts.absent - counts.misses, 0);
-    }
+    EDO_ASSIGN_OR_RETURN(bags, FetchList(main_, list_at_, counts.bags));
+    CountProbe(query_.count - counts.absent - counts.misses, 0);
   }
   // Bags in groups whose decoded rows fit the scratch memory; a bag that does not fit alone is
   // pooled by the host, to the same bits.
@@ -545,15 +552,10 @@ Status DeviceLookupImpl::PoolGroup(std::span<const uint64_t> offsets,
     EDO_ASSIGN_OR_RETURN(const QueryCounts* const told,
                          Fetch<QueryCounts>(buffer, counts_at, counts, 1));
     const QueryCounts probe = *told;
-    if (table_->places().device != nullptr && !backend_.synchronous()) {
-      table_->context().device_cache->AddCounts(count - probe.misses - probe.absent, probe.misses);
-    }
+    CountProbe(count - probe.misses - probe.absent, probe.misses);
     if (probe.misses > 0) {
-      EDO_ASSIGN_OR_RETURN(
-          const uint32_t* const list,
-          Fetch<uint32_t>(buffer, list_at, Device<uint32_t>(buffer, list_at), probe.misses));
-      std::vector<uint32_t> places(list, list + probe.misses);
-      std::sort(places.begin(), places.end());
+      EDO_ASSIGN_OR_RETURN(const std::vector<uint32_t> places,
+                           FetchList(buffer, list_at, probe.misses));
       for (const uint32_t place : places) found[place] = RowMark::kMissed;
       EDO_RETURN_IF_ERROR(ReadMisses(rows, places, values, found.data(), outcome));
     }
@@ -604,9 +606,10 @@ Status DeviceLookupImpl::PoolOnHost(std::span<const uint64_t> offsets, uint32_t 
   options.mode = bags_.mode;
   options.weights = host_weights_.empty() ? nullptr : host_weights_.data() + begin;
   options.deadline = query_.options.deadline;
-  GatherOutcome part = table_->gather().Pool(query_.keys.rows.subspan(begin, ids), one,
-                                             {buffer->pinned, query_.options.out_type, values()},
-                                             options, marks->data() + begin);
+  GatherOutcome part =
+      table_->gather().Pool(query_.keys.rows.subspan(begin, ids), one,
+                            {buffer->pinned, query_.options.out_type, values(), values()}, options,
+                            marks->data() + begin);
   part.absent = 0;
   const bool whole = part.unread == 0;
   outcome->Add(std::move(part));

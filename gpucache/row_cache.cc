@@ -564,14 +564,7 @@ Status RowCache::Flush() {
 Status RowCache::FillFromDevice(const CachedTable& table, std::span<const uint64_t> rows,
                                 const std::byte* codes, Stream stream) {
   const std::lock_guard lock(fill_mutex_);
-  // A fill that broke off left slots chosen and its buffers perhaps in use: none follows it.
   if (!fill_error_.ok()) return fill_error_;
-  fill_error_ = EnqueueFill(table, rows, codes, stream);
-  return fill_error_;
-}
-
-Status RowCache::EnqueueFill(const CachedTable& table, std::span<const uint64_t> rows,
-                             const std::byte* codes, Stream stream) {
   // The scratch buffers serve one fill at a time: while the last one runs, this one is skipped.
   EDO_ASSIGN_OR_RETURN(const bool idle, backend_->IsDone(filled_));
   if (!idle) {
@@ -581,22 +574,33 @@ Status RowCache::EnqueueFill(const CachedTable& table, std::span<const uint64_t>
   CountLastFill();
   std::optional<PendingFill> fill = Sorted(table, rows);
   if (!fill || fill->positions.empty()) return Status::Ok();
-  const uint64_t count = fill->positions.size();
-  if (count > scratch_->capacity) {
-    backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
-    backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
-    *scratch_ = {};
-    const uint64_t capacity = std::max<uint64_t>(4096, count);
-    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(DeviceScratch::Bytes(capacity)));
-    auto pinned = backend_->AllocatePinned(DeviceScratch::Bytes(capacity));
-    if (!pinned.ok()) {
-      backend_->Free(device, DeviceScratch::Bytes(capacity));
-      return pinned.status();
-    }
-    scratch_->capacity = capacity;
-    scratch_->device = static_cast<std::byte*>(device);
-    scratch_->pinned = static_cast<std::byte*>(*pinned);
+  EDO_RETURN_IF_ERROR(ReserveScratch(fill->positions.size()));
+  // A fill that breaks off leaves slots chosen and its buffers perhaps in use: none follows it.
+  fill_error_ = EnqueueFill(*fill, codes, stream);
+  return fill_error_;
+}
+
+// Buffers for fills of `count` rows; no fill is under way.
+Status RowCache::ReserveScratch(uint64_t count) {
+  if (count <= scratch_->capacity) return Status::Ok();
+  backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
+  backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
+  *scratch_ = {};
+  const uint64_t capacity = std::max<uint64_t>(4096, count);
+  EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(DeviceScratch::Bytes(capacity)));
+  auto pinned = backend_->AllocatePinned(DeviceScratch::Bytes(capacity));
+  if (!pinned.ok()) {
+    backend_->Free(device, DeviceScratch::Bytes(capacity));
+    return pinned.status();
   }
+  scratch_->capacity = capacity;
+  scratch_->device = static_cast<std::byte*>(device);
+  scratch_->pinned = static_cast<std::byte*>(*pinned);
+  return Status::Ok();
+}
+
+Status RowCache::EnqueueFill(const PendingFill& fill, const std::byte* codes, Stream stream) {
+  const uint64_t count = fill.positions.size();
   const DeviceScratch::Arrays host = scratch_->At(scratch_->pinned);
   const DeviceScratch::Arrays device = scratch_->At(scratch_->device);
   const auto upload = [&](const auto& from, auto* to_host, auto* to_device) {
@@ -604,11 +608,11 @@ Status RowCache::EnqueueFill(const CachedTable& table, std::span<const uint64_t>
     std::memcpy(to_host, from.data(), bytes);
     return backend_->CopyToDevice(to_device, to_host, bytes, stream);
   };
-  EDO_RETURN_IF_ERROR(upload(fill->positions, host.positions, device.positions));
-  EDO_RETURN_IF_ERROR(upload(fill->segments, host.segments, device.segments));
-  EDO_RETURN_IF_ERROR(upload(fill->sources, host.sources, device.sources));
-  EDO_RETURN_IF_ERROR(upload(fill->frequencies, host.frequencies, device.frequencies));
-  FillArgs args = fill->Args();
+  EDO_RETURN_IF_ERROR(upload(fill.positions, host.positions, device.positions));
+  EDO_RETURN_IF_ERROR(upload(fill.segments, host.segments, device.segments));
+  EDO_RETURN_IF_ERROR(upload(fill.sources, host.sources, device.sources));
+  EDO_RETURN_IF_ERROR(upload(fill.frequencies, host.frequencies, device.frequencies));
+  FillArgs args = fill.Args();
   args.positions = device.positions;
   args.evicted = device.evicted;
   args.segments = device.segments;

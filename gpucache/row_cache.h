@@ -175,8 +175,8 @@ class RowCache {
   void CountLastFill();
   Status DrainReaders();
   Status Forget(const CachedTable& table);
-  Status EnqueueFill(const CachedTable& table, std::span<const uint64_t> rows,
-                     const std::byte* codes, kernels::Stream stream);
+  Status ReserveScratch(uint64_t count);
+  Status EnqueueFill(const PendingFill& fill, const std::byte* codes, kernels::Stream stream);
   Result<kernels::Event> EventOf(kernels::Stream stream);
   template <typename Call>
   Status OnPositions(const CachedTable& table, std::span<const uint64_t> rows,
@@ -198,7 +198,7 @@ class RowCache {
   uint64_t pending_bytes_ = 0;
   std::unordered_set<uint64_t> waiting_;  // positions that have a slot in a pending fill
   std::unique_ptr<DeviceScratch> scratch_;
-  Status fill_error_;  // of the first device fill that broke off
+  Status fill_error_;  // of the first device fill that broke off after it had begun
 
   mutable std::mutex tables_mutex_;  // taken before fill_mutex_
   std::vector<std::unique_ptr<SizeClass>> classes_;

@@ -286,6 +286,28 @@ TEST_P(DeviceTest, BagsOfManyGroupsNeedTheMemoryOfOne) {
   EXPECT_EQ(std::memcmp(FromDevice(*out).data(), expected.data(), expected.size() * 4), 0);
 }
 
+TEST_P(DeviceTest, ABagTooLongForTheDevicesScratchIsPooledByTheHost) {
+  std::mt19937_64 random(test::Seed(15));
+  const auto store = NewStore(20000);
+  TableOptions options;
+  options.dim = 40;
+  EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 500));
+  const auto table = OpenTable(store.get(), "t");
+  const auto rows = SomeRows(500, 70000, 0, random);
+  const std::vector<uint64_t> offsets{0, 3, 69000};
+  LookupOptions lookup;
+  lookup.dims = 17;
+  std::vector<float> expected(offsets.size() * 17, -7.0f);
+  const auto out = ToDevice(expected.data(), expected.size() * 4);
+  EDO_ASSERT_OK(table->LookupBagRows(rows, Bags{offsets}, lookup, expected.data()));
+  const std::vector<int64_t> ids(rows.begin(), rows.end());
+  auto started = table->LookupBagsOnDevice(ids, Bags{offsets}, lookup, out->at);
+  ASSERT_TRUE(started.ok()) << started.status().ToString();
+  EDO_ASSERT_OK((*started)->Finish());
+  started->reset();
+  EXPECT_EQ(std::memcmp(FromDevice(*out).data(), expected.data(), expected.size() * 4), 0);
+}
+
 TEST_P(DeviceTest, APerThreadStreamIsRefused) {
   const auto store = NewStore(1 << 20);
   TableOptions options;
