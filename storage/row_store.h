@@ -63,6 +63,27 @@ struct StoreFile {
 // at a time, but not always from the caller's thread.
 using PageFunction = std::function<void(size_t i, const Status& status, const PageView& page)>;
 
+// A page to read, and what its reader knows it by.
+struct PageRequest {
+  PageKind kind = PageKind::kChunk;
+  uint64_t generation = 0;
+  uint64_t number = 0;
+  Deadline deadline{};  // not begun after it: kDeadlineExceeded
+  uint64_t tag = 0;     // the caller's own
+};
+
+// Pages that are asked for while others are being read, so that the device's queue never runs dry
+// between two batches.
+class PageStream {
+ public:
+  virtual ~PageStream() = default;
+  // The next page to read; false: none at this moment.
+  virtual bool Next(PageRequest* request) = 0;
+  // What became of a page, once for each that Next gave, in any order; status and page as for
+  // PageFunction. `page` is valid during the call.
+  virtual void Done(const PageRequest& request, const Status& status, const PageView& page) = 0;
+};
+
 // A page that the catalog promises and the store does not have is damage, not a missing key.
 inline Status AsDamage(const Status& status) {
   if (status.code() != StatusCode::kNotFound) return status;
@@ -87,6 +108,11 @@ class RowStore {
   // when there is no such page, kDeadlineExceeded when the deadline passed before it was read.
   virtual void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                          const Deadline& deadline, const PageFunction& fn) const = 0;
+  // Reads what the stream asks for, as many pages at once as the device's queue takes, until Next
+  // has none and nothing is in flight. Calls Next and Done from this thread, one at a time. Numbers
+  // that follow each other are read together where they lie together on disk. Several threads may
+  // read at once, each with a stream of its own.
+  virtual void ReadStream(PageStream* stream) const;
   // Walks pages [first, last) in order by large sequential reads. The store must outlive the
   // cursor.
   virtual std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
