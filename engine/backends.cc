@@ -68,6 +68,20 @@ Result<std::shared_ptr<DeviceBuffers>> DeviceBuffersOf(const StoreContext& conte
   return context.device_buffers;
 }
 
+Result<kernels::Stream> CopyStreamOf(const StoreContext& context) {
+  EDO_ASSIGN_OR_RETURN(auto backend, DeviceOf(context));
+  const std::lock_guard lock(context.device_mutex);
+  if (context.copy_stream.handle == nullptr) {
+    EDO_ASSIGN_OR_RETURN(context.copy_stream, backend->CreateStream());
+  }
+  return context.copy_stream;
+}
+
+StoreContext::~StoreContext() {
+  if (prefetcher) prefetcher->Close();
+  if (copy_stream.handle != nullptr) device->DestroyStream(copy_stream);
+}
+
 }  // namespace engine
 
 std::vector<BackendInfo> Backends() {

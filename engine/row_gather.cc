@@ -124,7 +124,8 @@ GatherOutcome RowGather::ReadMisses(std::span<const uint64_t> rows,
     outcome.unread += places.size();
     outcome.failures.push_back(std::move(failure));
   };
-  outcome.chunks = ReadRowsByChunk(*context_->rows, *record_, wanted, deadline, read);
+  outcome.chunks =
+      ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted, deadline, read);
   if (fill) fill->Flush();
   return outcome;
 }
@@ -146,7 +147,8 @@ GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
     outcome.unread += places.size();
     outcome.failures.push_back(std::move(failure));
   };
-  outcome.chunks = ReadRowsByChunk(*context_->rows, *record_, rows, deadline, read);
+  outcome.chunks =
+      ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, rows, deadline, read);
   return outcome;
 }
 

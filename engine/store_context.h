@@ -13,6 +13,7 @@
 #include "edo/stats.h"
 #include "edo/table.h"
 #include "engine/device_buffers.h"
+#include "engine/prefetcher.h"
 #include "gpucache/row_cache.h"
 #include "kernels/backend.h"
 #include "storage/directory_lock.h"
@@ -49,12 +50,20 @@ struct StoreContext {
   // may be the CPU as well; see DeviceOf), and the cache of hot rows of each; null: none was asked
   // for.
   std::shared_ptr<kernels::Backend> cpu = kernels::MakeCpuBackend();
-  mutable std::mutex device_mutex;                   // guards the next two
+  mutable std::mutex device_mutex;                   // guards the next three
   mutable std::shared_ptr<kernels::Backend> device;  // null until it is needed
   mutable std::shared_ptr<DeviceBuffers> device_buffers;
+  mutable kernels::Stream copy_stream;  // of reads ahead; null until it is needed
   std::unique_ptr<gpucache::RowCache> cache;
   std::unique_ptr<gpucache::RowCache> device_cache;
+  std::unique_ptr<Prefetcher> prefetcher;  // reads ahead; goes first
 
+  StoreContext() = default;
+  ~StoreContext();
+  StoreContext(const StoreContext&) = delete;
+  StoreContext& operator=(const StoreContext&) = delete;
+
+  ChunkReads* reads_ahead() const { return prefetcher ? &prefetcher->reads() : nullptr; }
   void Log(LogLevel level, const std::string& message) const {
     if (options.log) options.log(level, message);
   }

@@ -137,6 +137,7 @@ Result<std::unique_ptr<StoreImpl>> StoreImpl::Make(std::unique_ptr<storage::RowS
   context->directory = std::move(directory);
   context->options = options;
   context->rows = std::move(rows);
+  context->prefetcher = std::make_unique<Prefetcher>(context->rows.get(), options);
   EDO_RETURN_IF_ERROR(MakeCaches(context.get()));
   auto store = std::unique_ptr<StoreImpl>(new StoreImpl(std::move(context), std::move(state)));
   if (!options.read_only) store->DropOrphans();
@@ -157,6 +158,9 @@ Result<std::unique_ptr<StoreImpl>> StoreImpl::MakeNew(std::unique_ptr<storage::R
   }
   return store;
 }
+
+// Tickets and tables that outlive the store find its reads ahead at an end.
+StoreImpl::~StoreImpl() { context_->prefetcher->Close(); }
 
 void StoreImpl::DropOrphans() {
   std::set<uint64_t> present;

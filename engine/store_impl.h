@@ -42,6 +42,8 @@ class StoreImpl : public Store {
                                                     std::string directory,
                                                     const StoreOptions& options);
 
+  ~StoreImpl() override;
+
   const std::string& directory() const override { return context_->directory; }
   std::vector<TableInfo> Tables() const override;
   Result<std::unique_ptr<Table>> OpenTable(std::string_view name,

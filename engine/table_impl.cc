@@ -5,26 +5,15 @@
 #include <utility>
 
 #include "engine/backends.h"
+#include "engine/bulk_lookup.h"
 #include "engine/device_lookup.h"
 #include "engine/lookup.h"
+#include "engine/pipeline.h"
 #include "engine/row_gather.h"
 #include "engine/table_scan.h"
 
 namespace edo::engine {
 namespace {
-
-Status CheckOutput(const LookupOptions& options, const TableInfo& info) {
-  if (options.dims > info.dim) {
-    return Status::InvalidArgument("table '" + info.name + "': the first " +
-                                   std::to_string(options.dims) + " values of rows of dim " +
-                                   std::to_string(info.dim));
-  }
-  const uint32_t values = ValuesOf(options, info);
-  if (options.out_stride == 0 || options.out_stride >= values) return Status::Ok();
-  return Status::InvalidArgument("table '" + info.name + "': out_stride " +
-                                 std::to_string(options.out_stride) + " is less than " +
-                                 (options.dims == 0 ? "dim " : "dims ") + std::to_string(values));
-}
 
 constexpr uintptr_t kStreamPerThread = 2;  // the handle that CUDA gives that name
 
@@ -61,7 +50,7 @@ TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<Gene
                      CachedPlaces places)
     : context_(std::move(context)),
       pin_(std::move(pin)),
-      record_(std::move(record)),
+      shared_record_(std::make_shared<const storage::TableRecord>(std::move(record))),
       codec_(std::move(codec)),
       keys_(context_->rows.get(), record_),
       places_(std::move(places)),
@@ -81,6 +70,19 @@ Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> con
                        pin->Places(codec->row_format(), record.info, options.read_dims));
   return std::unique_ptr<Table>(new TableImpl(std::move(context), std::move(pin), std::move(record),
                                               std::move(codec), std::move(places)));
+}
+
+Status TableImpl::CheckOutput(const LookupOptions& options) const {
+  if (options.dims > info().dim) {
+    return Status::InvalidArgument("table '" + info().name + "': the first " +
+                                   std::to_string(options.dims) + " values of rows of dim " +
+                                   std::to_string(info().dim));
+  }
+  const uint32_t values = ValuesOf(options, info());
+  if (options.out_stride == 0 || options.out_stride >= values) return Status::Ok();
+  return Status::InvalidArgument("table '" + info().name + "': out_stride " +
+                                 std::to_string(options.out_stride) + " is less than " +
+                                 (options.dims == 0 ? "dim " : "dims ") + std::to_string(values));
 }
 
 Status TableImpl::WrongKeyKind(std::string_view asked) const {
@@ -159,11 +161,7 @@ Status TableImpl::Conclude(Resolved* keys, GatherOutcome outcome,
 
   Status status;
   if (!failures.empty()) {
-    // Damage says more than a deadline that also passed.
-    const auto damage = std::find_if(failures.begin(), failures.end(), [](const auto& f) {
-      return f.status.code() != StatusCode::kDeadlineExceeded;
-    });
-    const Status& s = damage != failures.end() ? damage->status : failures[0].status;
+    const Status& s = WorstOf(failures);
     status = Status(s.code(), std::string(s.message()) + " [" + std::to_string(unread) + " of " +
                                   std::to_string(count) + " rows of this lookup are unread]");
   } else if (missing > 0 && options.on_missing == OnMissing::kError) {
@@ -223,7 +221,7 @@ GatherOutcome TableImpl::GatherResolved(const Resolved& keys, const LookupOption
 Status TableImpl::LookupResolved(Resolved keys, const LookupOptions& options, void* out,
                                  LookupReport* report) const {
   if (report != nullptr) *report = {};
-  EDO_RETURN_IF_ERROR(CheckOutput(options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(options));
   if (out == nullptr && !keys.rows.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
   }
@@ -274,7 +272,7 @@ RowGather::BagOptions TableImpl::PoolOptions(const Resolved& keys,
 Status TableImpl::PoolResolved(Resolved keys, const Bags& bags, const LookupOptions& options,
                                void* out, LookupReport* report) const {
   if (report != nullptr) *report = {};
-  EDO_RETURN_IF_ERROR(CheckOutput(options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(options));
   EDO_RETURN_IF_ERROR(CheckBags(bags, keys.rows.size(), info()));
   if (out == nullptr && !bags.offsets.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
@@ -318,11 +316,61 @@ Status TableImpl::LookupBags(std::span<const std::string_view> tokens, const Bag
   return PoolResolved(std::move(keys), bags, options, out, report);
 }
 
+// ---- ahead of need
+// -------------------------------------------------------------------------------
+
+Result<std::unique_ptr<PrefetchTicket>> TableImpl::PrefetchRows(
+    std::span<const uint64_t> row_numbers, const PrefetchOptions& options) const {
+  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
+  PrefetchKeys keys;
+  keys.rows.assign(row_numbers.begin(), row_numbers.end());
+  return context_->prefetcher->Start(this, std::move(keys), options);
+}
+
+Result<std::unique_ptr<PrefetchTicket>> TableImpl::Prefetch(std::span<const int64_t> ids,
+                                                            const PrefetchOptions& options) const {
+  if (info().key_kind == KeyKind::kText) return WrongKeyKind("integers");
+  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
+  PrefetchKeys keys;
+  keys.ids.assign(ids.begin(), ids.end());
+  return context_->prefetcher->Start(this, std::move(keys), options);
+}
+
+Result<std::unique_ptr<PrefetchTicket>> TableImpl::Prefetch(
+    std::span<const std::string_view> tokens, const PrefetchOptions& options) const {
+  if (info().key_kind != KeyKind::kText) return WrongKeyKind("tokens");
+  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
+  PrefetchKeys keys;
+  keys.tokens.assign(tokens.begin(), tokens.end());
+  return context_->prefetcher->Start(this, std::move(keys), options);
+}
+
+Status TableImpl::CheckKeys(const KeyBatch& keys) const {
+  const int kinds = !keys.rows.empty() + !keys.ids.empty() + !keys.tokens.empty();
+  if (kinds > 1) {
+    return Status::InvalidArgument("table '" + info().name +
+                                   "': a batch holds keys of more than one kind");
+  }
+  if (!keys.ids.empty() && info().key_kind == KeyKind::kText) return WrongKeyKind("integers");
+  if (!keys.tokens.empty() && info().key_kind != KeyKind::kText) return WrongKeyKind("tokens");
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Pipeline>> TableImpl::MakePipeline(KeySource source,
+                                                          const PipelineOptions& options) const {
+  return StartPipeline(this, std::move(source), options);
+}
+
+Status TableImpl::BulkLookup(const KeySource& source, const BulkOptions& options,
+                             const BulkSink& sink, BulkReport* report) const {
+  return RunBulkLookup(*this, source, options, sink, report);
+}
+
 // ---- on device
 // -----------------------------------------------------------------------------------
 
 Result<std::unique_ptr<DeviceLookup>> TableImpl::OnDevice(DeviceQuery query) const {
-  EDO_RETURN_IF_ERROR(CheckOutput(query.options, info()));
+  EDO_RETURN_IF_ERROR(CheckOutput(query.options));
   uint64_t outputs = query.count;
   if (query.host_bags) {
     EDO_RETURN_IF_ERROR(CheckBags(*query.host_bags, query.count, info()));

@@ -66,6 +66,16 @@ class TableImpl : public Table {
                     void* out, LookupReport* report) const override;
   Status LookupBags(std::span<const std::string_view> tokens, const Bags& bags,
                     const LookupOptions& options, void* out, LookupReport* report) const override;
+  Result<std::unique_ptr<PrefetchTicket>> PrefetchRows(
+      std::span<const uint64_t> row_numbers, const PrefetchOptions& options) const override;
+  Result<std::unique_ptr<PrefetchTicket>> Prefetch(std::span<const int64_t> ids,
+                                                   const PrefetchOptions& options) const override;
+  Result<std::unique_ptr<PrefetchTicket>> Prefetch(std::span<const std::string_view> tokens,
+                                                   const PrefetchOptions& options) const override;
+  Result<std::unique_ptr<Pipeline>> MakePipeline(KeySource source,
+                                                 const PipelineOptions& options) const override;
+  Status BulkLookup(const KeySource& source, const BulkOptions& options, const BulkSink& sink,
+                    BulkReport* report) const override;
   Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(const int64_t* row_numbers,
                                                            uint64_t count,
                                                            const LookupOptions& options, void* out,
@@ -98,6 +108,19 @@ class TableImpl : public Table {
   const storage::TableRecord& record() const { return record_; }
   const storage::Codec& codec() const { return *codec_; }
   const StoreContext& context() const { return *context_; }
+  // For those who may outlive the handle.
+  const std::shared_ptr<StoreContext>& shared_context() const { return context_; }
+  const std::shared_ptr<GenerationPin>& pin() const { return pin_; }
+  const std::shared_ptr<const storage::TableRecord>& shared_record() const {
+    return shared_record_;
+  }
+  // Keys to row numbers. kInvalidArgument: keys of the wrong kind.
+  Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
+  Result<Resolved> Resolve(std::span<const std::string_view> tokens,
+                           const LookupOptions& options) const;
+  // The status of keys of that kind.
+  Status CheckKeys(const KeyBatch& keys) const;
+  Status CheckOutput(const LookupOptions& options) const;
   const RowGather& gather() const { return gather_; }
   // Rows of resolved keys to `target`: what a lookup does to its output.
   GatherOutcome GatherResolved(const Resolved& keys, const LookupOptions& options,
@@ -123,9 +146,6 @@ class TableImpl : public Table {
   storage::FindResult FindInts(std::span<const int64_t> ids,
                                const storage::Deadline& deadline) const;
   static Resolved FromDirectory(storage::FindResult found);
-  Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
-  Result<Resolved> Resolve(std::span<const std::string_view> tokens,
-                           const LookupOptions& options) const;
   Status LookupResolved(Resolved keys, const LookupOptions& options, void* out,
                         LookupReport* report) const;
   Result<std::unique_ptr<DeviceLookup>> OnDevice(DeviceQuery query) const;
@@ -134,7 +154,8 @@ class TableImpl : public Table {
 
   const std::shared_ptr<StoreContext> context_;
   const std::shared_ptr<GenerationPin> pin_;
-  const storage::TableRecord record_;
+  const std::shared_ptr<const storage::TableRecord> shared_record_;
+  const storage::TableRecord& record_ = *shared_record_;
   const std::unique_ptr<storage::Codec> codec_;
   const storage::KeyDirectory keys_;
   const CachedPlaces places_;

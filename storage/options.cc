@@ -33,7 +33,8 @@ Status StoreOptions::Validate() const {
                                    " is more than 1 TiB");
   }
   for (const auto& [name, bytes] : {std::pair("cache_bytes", cache_bytes),
-                                    std::pair("device_cache_bytes", device_cache_bytes)}) {
+                                    std::pair("device_cache_bytes", device_cache_bytes),
+                                    std::pair("prefetch_bytes", prefetch_bytes)}) {
     if (bytes > (uint64_t{1} << 44)) {
       return Status::InvalidArgument(std::string(name) + " " + std::to_string(bytes) +
                                      " is more than 16 TiB");
@@ -42,6 +43,10 @@ Status StoreOptions::Validate() const {
   if (read_threads > 64) {
     return Status::InvalidArgument("read_threads " + std::to_string(read_threads) +
                                    " is more than 64");
+  }
+  if (prefetch_threads == 0 || prefetch_threads > 64) {
+    return Status::InvalidArgument("prefetch_threads " + std::to_string(prefetch_threads) +
+                                   "; allowed are 1 to 64");
   }
   return Status::Ok();
 }

@@ -67,6 +67,18 @@ struct StoreOptions {
   // OpenTable fails when it holds not even 32 rows of the table.
   uint64_t cache_bytes = uint64_t{64} << 20;
 
+  // Reads ahead of need (prefetch.h). Rows that live tickets hold beside the cache, together.
+  uint64_t prefetch_bytes = uint64_t{64} << 20;
+  // Threads of the store that read ahead, made at the first prefetch. One keeps the device's queue
+  // full; more share the work of proving and copying what it gives. 1..64.
+  uint32_t prefetch_threads = 1;
+  // Where that work goes instead, if not empty: called with work to be run once, soon, from any
+  // thread; it must not run it within the call. The work blocks on the disk, at most for 1024 reads
+  // at a time. `AsExecutor` in asio.h makes one of an executor of Boost.Asio. What it was given
+  // must be run or destroyed before the executor goes; after the store was closed it does nothing
+  // but call handlers.
+  std::function<void(std::function<void()> work)> executor{};
+
   // The device of lookups "on device" (table.h), and its own cache of hot rows.
   BackendKind backend = BackendKind::kAuto;
   uint64_t device_cache_bytes = 0;  // 0: device lookups read every row through the host

@@ -18,7 +18,10 @@
 
 #include "edo/codec_spec.h"
 #include "edo/options.h"
+#include "edo/pipeline.h"
+#include "edo/prefetch.h"
 #include "edo/status.h"
+#include "edo/table_types.h"
 
 namespace edo {
 
@@ -38,28 +41,6 @@ struct TableInfo {
   uint64_t chunk_file_bytes = 0;  // on disk: files of chunks
   uint64_t key_file_bytes = 0;    // on disk: files of the key directory, both ways
   Metadata metadata;
-};
-
-enum class RowState : uint8_t {
-  kFound,    // written to `out`
-  kMissing,  // the table does not hold this key
-  kPadding,  // LookupOptions::padding_id; zeros
-  kUnread,   // held, or perhaps held, but could not be read; `out` is left as it was
-};
-
-// One reason why rows stayed unread.
-struct ReadFailure {
-  Status status;           // names table, chunk and rows
-  uint64_t first_row = 0;  // rows [first_row, first_row + row_count) share the damaged chunk;
-  uint64_t row_count = 0;  // both 0 when a page of the key directory is what could not be read
-};
-
-struct LookupReport {
-  uint64_t found = 0;
-  uint64_t missing = 0;
-  uint64_t unread = 0;
-  std::vector<RowState> states;  // (count) one a key, in the order of the keys
-  std::vector<ReadFailure> failures;
 };
 
 enum class PoolMode : uint8_t { kSum, kMean };
@@ -174,6 +155,32 @@ class Table {
   virtual Status LookupBags(std::span<const std::string_view> tokens, const Bags& bags,
                             const LookupOptions& options, void* out,
                             LookupReport* report = nullptr) const = 0;
+
+  // Prefetch: asks for the rows of keys that a later call will look up (prefetch.h). Returns at
+  // once; keys of the wrong kind are kInvalidArgument here, and so is a batch whose rows could never
+  // fit into StoreOptions::prefetch_bytes; kBusy with WhenFull::kRefuse; kCancelled when the store
+  // is being closed. Cost for the caller: a copy of the keys. Device: to_device fails as
+  // LookupOnDevice does without one.
+  virtual Result<std::unique_ptr<PrefetchTicket>> PrefetchRows(
+      std::span<const uint64_t> row_numbers, const PrefetchOptions& options = {}) const = 0;
+  virtual Result<std::unique_ptr<PrefetchTicket>> Prefetch(
+      std::span<const int64_t> ids, const PrefetchOptions& options = {}) const = 0;
+  virtual Result<std::unique_ptr<PrefetchTicket>> Prefetch(
+      std::span<const std::string_view> tokens, const PrefetchOptions& options = {}) const = 0;
+
+  // A loop over batches whose rows are read ahead (pipeline.h). kInvalidArgument: no source, a
+  // depth out of range, dims beyond dim.
+  virtual Result<std::unique_ptr<Pipeline>> MakePipeline(
+      KeySource source, const PipelineOptions& options = {}) const = 0;
+
+  // Looks up a whole stream of keys (pipeline.h): as many at a time as window_bytes holds, each
+  // chunk read at most once a window, in the order of the disk, past the cache; rows come out in the
+  // order of the stream. The next window is read while one is handed out. Missing keys follow
+  // options.lookup.on_missing (kError ends the job with kNotFound). Rows that could not be read are
+  // kUnread at the sink, and the call returns the first such failure at the end; any other error
+  // ends the job: the source's, the sink's, kCancelled by progress.
+  virtual Status BulkLookup(const KeySource& source, const BulkOptions& options,
+                            const BulkSink& sink, BulkReport* report = nullptr) const = 0;
 
   // LookupOnDevice: `out` lies in device memory of the store's backend (StoreOptions::backend); on
   // the CPU backend that is any memory. `stream` is a cudaStream_t, null the default stream

@@ -1,0 +1,187 @@
+#include "engine/pipeline.h"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/table_impl.h"
+
+namespace edo {
+namespace engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class PipelineImpl : public Pipeline {
+ public:
+  PipelineImpl(const TableImpl* table, KeySource source, const PipelineOptions& options)
+      : table_(table),
+        source_(std::move(source)),
+        options_(options),
+        busy_before_(table->context().prefetcher->reads().busy_seconds()) {
+    options_.lookup.out_stride = 0;
+    options_.lookup.deadline.reset();
+  }
+
+  Result<bool> Next(PipelineBatch* batch) override;
+  PipelineStats stats() const override {
+    PipelineStats stats = stats_;
+    stats.read_seconds = table_->context().prefetcher->reads().busy_seconds() - busy_before_;
+    return stats;
+  }
+
+ private:
+  struct Ahead {
+    KeyBatch keys;
+    std::unique_ptr<PrefetchTicket> ticket;  // null: not asked for yet, or could not be
+    bool asked = false;
+  };
+
+  // Asks for keys and rows of the batches behind the current one.
+  Status ReadAhead();
+  std::unique_ptr<PrefetchTicket> Ask(const KeyBatch& keys) const;
+  Status Lookup(const KeyBatch& keys, LookupReport* report);
+
+  const TableImpl* const table_;
+  const KeySource source_;
+  PipelineOptions options_;
+  const double busy_before_;
+
+  Ahead current_;  // in the caller's hands; its rows stay pinned
+  std::deque<Ahead> ahead_;
+  bool source_done_ = false;
+  bool spent_ = false;
+  uint64_t number_ = 0;
+  std::vector<std::byte> values_;
+  Clock::time_point returned_{};
+  PipelineStats stats_;
+};
+
+std::unique_ptr<PrefetchTicket> PipelineImpl::Ask(const KeyBatch& keys) const {
+  Result<std::unique_ptr<PrefetchTicket>> ticket = Status::Cancelled("");
+  if (!keys.rows.empty()) {
+    ticket = table_->PrefetchRows(keys.rows, {});
+  } else if (!keys.ids.empty()) {
+    ticket = table_->Prefetch(std::span<const int64_t>(keys.ids), {});
+  } else if (!keys.tokens.empty()) {
+    const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
+    ticket = table_->Prefetch(std::span<const std::string_view>(tokens), {});
+  }
+  // A batch that prefetch_bytes cannot hold is read when its turn comes.
+  return ticket.ok() ? std::move(*ticket) : nullptr;
+}
+
+Status PipelineImpl::ReadAhead() {
+  const size_t wanted = std::max(options_.depth, options_.look_ahead) + size_t{1};
+  while (!source_done_ && ahead_.size() < wanted) {
+    Ahead next;
+    EDO_ASSIGN_OR_RETURN(const bool more, source_(&next.keys));
+    if (!more) {
+      source_done_ = true;
+      break;
+    }
+    EDO_RETURN_IF_ERROR(table_->CheckKeys(next.keys).WithContext(
+        "batch " + std::to_string(number_ + ahead_.size())));
+    ahead_.push_back(std::move(next));
+  }
+  for (size_t i = 0; i < ahead_.size() && i <= options_.depth; ++i) {
+    if (ahead_[i].asked) continue;
+    ahead_[i].asked = true;
+    ahead_[i].ticket = Ask(ahead_[i].keys);
+  }
+  return Status::Ok();
+}
+
+Status PipelineImpl::Lookup(const KeyBatch& keys, LookupReport* report) {
+  const uint64_t row_bytes = uint64_t{ValuesOf(options_.lookup, table_->info())} *
+                             FloatTypeBytes(options_.lookup.out_type);
+  values_.resize(keys.size() * row_bytes);
+  if (!keys.ids.empty()) {
+    return table_->Lookup(std::span<const int64_t>(keys.ids), options_.lookup, values_.data(),
+                          report);
+  }
+  if (!keys.tokens.empty()) {
+    const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
+    return table_->Lookup(std::span<const std::string_view>(tokens), options_.lookup,
+                          values_.data(), report);
+  }
+  return table_->LookupRows(keys.rows, options_.lookup, values_.data(), report);
+}
+
+Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
+  if (number_ > 0 && !spent_) stats_.compute_seconds += Since(returned_);
+  current_ = {};
+  *batch = {};
+  if (spent_) return false;
+  const Status s = ReadAhead();
+  if (!s.ok()) {
+    spent_ = true;
+    ahead_.clear();
+    return s;
+  }
+  if (ahead_.empty()) {
+    spent_ = true;
+    return false;
+  }
+  current_ = std::move(ahead_.front());
+  ahead_.pop_front();
+  const Clock::time_point start = Clock::now();
+  if (current_.ticket) {
+    // What it could not read, the lookup will say.
+    (void)current_.ticket->Wait();
+    stats_.rows_staged += current_.ticket->report().staged;
+    stats_.stall_seconds += Since(start);
+  }
+  const Clock::time_point ready = Clock::now();
+  batch->status = Lookup(current_.keys, &batch->report);
+  (current_.ticket || current_.keys.size() == 0 ? stats_.lookup_seconds : stats_.stall_seconds) +=
+      Since(ready);
+  batch->number = number_++;
+  batch->keys = &current_.keys;
+  batch->data = values_.data();
+  if (options_.lookup.out_type == FloatType::kF32) {
+    batch->values = {reinterpret_cast<const float*>(values_.data()),
+                     values_.size() / sizeof(float)};
+  }
+  ++stats_.batches;
+  stats_.rows += current_.keys.size();
+  returned_ = Clock::now();
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Pipeline>> StartPipeline(const TableImpl* table, KeySource source,
+                                                const PipelineOptions& options) {
+  const auto wrong = [&](const std::string& what) {
+    return Status::InvalidArgument("table '" + table->info().name + "': " + what);
+  };
+  if (!source) return wrong("a pipeline without a source of keys");
+  if (options.depth < 1 || options.depth > 64) {
+    return wrong("pipeline depth " + std::to_string(options.depth) + "; allowed are 1 to 64");
+  }
+  LookupOptions lookup = options.lookup;
+  lookup.out_stride = 0;
+  EDO_RETURN_IF_ERROR(table->CheckOutput(lookup));
+  return std::unique_ptr<Pipeline>(
+      std::make_unique<PipelineImpl>(table, std::move(source), options));
+}
+
+}  // namespace engine
+
+KeySource KeysFrom(std::span<const std::vector<uint64_t>> batches_of_rows) {
+  return [batches_of_rows, next = size_t{0}](KeyBatch* batch) mutable -> Result<bool> {
+    if (next == batches_of_rows.size()) return false;
+    batch->rows = batches_of_rows[next++];
+    return true;
+  };
+}
+
+}  // namespace edo
