@@ -120,15 +120,16 @@ std::unique_ptr<BlockRing> MakeUringRing(int* error) {
 
 int64_t PreadRest(int fd, uint64_t offset, size_t bytes, size_t have, bool direct,
                   char* buffer) {
-  // O_DIRECT goes on from whole sectors only; a short read within one is the file's end.
+  // O_DIRECT goes on from whole sectors only; a read that ends within one is at the file's end.
   constexpr size_t kSector = 4096;
-  while (have < bytes && !(direct && have % kSector != 0)) {
+  if (have < bytes && direct) have -= have % kSector;
+  while (have < bytes) {
     const ssize_t got =
         ::pread(fd, buffer + have, bytes - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -errno;
-    if (got == 0) break;
     have += static_cast<size_t>(got);
+    if (got == 0 || (direct && have % kSector != 0)) break;
   }
   return static_cast<int64_t>(have);
 }

@@ -104,7 +104,7 @@ class PageReader::Lane {
       const bool more = Fill();
       if (queued_ + in_flight_ == 0) {
         if (run_) {
-          Replace("io_uring takes no reads");
+          CountRefusal();
         } else if (!others_.empty()) {
           ReadOthers();
         } else if (!more) {
@@ -286,11 +286,16 @@ class PageReader::Lane {
       if (queued_ + in_flight_ > 0) {
         SubmitAndReap(1);
       } else if (no_room) {
-        Replace("io_uring takes no reads");
+        CountRefusal();
       } else {
         ReadOthers();
       }
     }
+  }
+
+  // The ring has nothing, and took nothing.
+  void CountRefusal() {
+    if (++refused_ >= kPatience) Replace("io_uring takes no reads");
   }
 
   // The ring failed: what is outstanding, and all further reads of this lane, go by pread.
