@@ -10,9 +10,9 @@
 namespace edo::storage {
 namespace {
 
-constexpr uint64_t kKeyBytes = 16;      // the page's key, then sequence number and type
-constexpr uint64_t kRestartBytes = 8;   // offset 0, one restart
-constexpr uint64_t kTrailerBytes = 5;   // type of compression, checksum
+constexpr uint64_t kKeyBytes = 16;       // the page's key, then sequence number and type
+constexpr uint64_t kRestartBytes = 8;    // offset 0, one restart
+constexpr uint64_t kTrailerBytes = 5;    // type of compression, checksum
 constexpr uint64_t kPutAtSequence0 = 1;  // ingested files carry no sequence numbers of their own
 
 uint64_t VarintBytes(uint64_t value) {

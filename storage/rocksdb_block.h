@@ -1,5 +1,5 @@
-// A data block of a chunk file as RocksDB lays it out: one pair, no compression, aligned. Says where
-// the page lies in it, so that a block can be read and proved without RocksDB. Bytes:
+// A data block of a chunk file as RocksDB lays it out: one pair, no compression, aligned. Says
+// where the page lies in it, so that a block can be read and proved without RocksDB. Bytes:
 // docs/format.md, "Inside a chunk file".
 #pragma once
 

@@ -29,8 +29,8 @@ class UringRing : public BlockRing {
   }
 
   int Submit(unsigned wait_for) override {
-    const int result = wait_for == 0 ? io_uring_submit(&ring_)
-                                     : io_uring_submit_and_wait(&ring_, wait_for);
+    const int result =
+        wait_for == 0 ? io_uring_submit(&ring_) : io_uring_submit_and_wait(&ring_, wait_for);
     return result >= 0 || result == -EINTR ? 0 : -result;
   }
 
@@ -118,14 +118,12 @@ std::unique_ptr<BlockRing> MakeUringRing(int* error) {
   return std::make_unique<UringRing>(ring);
 }
 
-int64_t PreadRest(int fd, uint64_t offset, size_t bytes, size_t have, bool direct,
-                  char* buffer) {
+int64_t PreadRest(int fd, uint64_t offset, size_t bytes, size_t have, bool direct, char* buffer) {
   // O_DIRECT goes on from whole sectors only; a read that ends within one is at the file's end.
   constexpr size_t kSector = 4096;
   if (have < bytes && direct) have -= have % kSector;
   while (have < bytes) {
-    const ssize_t got =
-        ::pread(fd, buffer + have, bytes - have, static_cast<off_t>(offset + have));
+    const ssize_t got = ::pread(fd, buffer + have, bytes - have, static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return -errno;
     have += static_cast<size_t>(got);

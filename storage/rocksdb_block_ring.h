@@ -55,8 +55,7 @@ std::unique_ptr<BlockRing> MakeUringRing(int* error);
 
 // Reads [offset + have, offset + bytes) behind what is there already; the bytes that are there
 // then (fewer: the file ends), or -errno.
-int64_t PreadRest(int fd, uint64_t offset, size_t bytes, size_t have, bool direct,
-                  char* buffer);
+int64_t PreadRest(int fd, uint64_t offset, size_t bytes, size_t have, bool direct, char* buffer);
 
 // Makes the rings of a pool, for tests that inject faults.
 using BlockRingFactory = std::function<std::unique_ptr<BlockRing>()>;

@@ -87,8 +87,7 @@ class RingFile : public rocksdb::FSRandomAccessFile {
     return IOStatus::OK();
   }
 
-  IOStatus ReadThroughRing(std::unique_ptr<BlockRing> ring, FSReadRequest* requests,
-                           size_t count) {
+  IOStatus ReadThroughRing(std::unique_ptr<BlockRing> ring, FSReadRequest* requests, size_t count) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; ++i) bytes += requests[i].len;
     Count(count, bytes);
@@ -101,8 +100,8 @@ class RingFile : public rocksdb::FSRandomAccessFile {
     while (finished < count) {
       for (; queued < count; ++queued) {
         const FSReadRequest& r = requests[queued];
-        if (!ring->Queue({file_->fd(), r.offset, static_cast<uint32_t>(r.len), r.scratch,
-                          queued})) {
+        if (!ring->Queue(
+                {file_->fd(), r.offset, static_cast<uint32_t>(r.len), r.scratch, queued})) {
           break;
         }
       }
@@ -134,8 +133,8 @@ class RingFile : public rocksdb::FSRandomAccessFile {
       r->status = ReadError(file_->name(), r->offset, -result);
       return;
     }
-    r->status = Finish(r->offset, r->len, static_cast<size_t>(std::max(result, 0)), &r->result,
-                       r->scratch);
+    r->status =
+        Finish(r->offset, r->len, static_cast<size_t>(std::max(result, 0)), &r->result, r->scratch);
   }
 
   const std::shared_ptr<const OpenFile> file_;

@@ -22,9 +22,9 @@
 namespace edo::storage {
 namespace {
 
-constexpr uint32_t kUnits = 512;                  // of kBlockUnit bytes: a lane's buffers
-constexpr uint32_t kMostRunBytes = 128 << 10;     // neighbours that are read together
-constexpr unsigned kSubmitReads = 32;             // handed to the kernel at a time
+constexpr uint32_t kUnits = 512;               // of kBlockUnit bytes: a lane's buffers
+constexpr uint32_t kMostRunBytes = 128 << 10;  // neighbours that are read together
+constexpr unsigned kSubmitReads = 32;          // handed to the kernel at a time
 constexpr unsigned kDepth = BlockRing::kDepth;
 constexpr int kPatience = 1000;     // tries to hand reads to a kernel that is short of memory
 constexpr uint32_t kMostWrong = 3;  // wrong pages of a file, until it is left to RocksDB
@@ -37,9 +37,7 @@ struct FreeMemory {
 bool Late(const Deadline& deadline) {
   return deadline && std::chrono::steady_clock::now() >= *deadline;
 }
-Status LateStatus() {
-  return Status::DeadlineExceeded("the deadline passed before it was read");
-}
+Status LateStatus() { return Status::DeadlineExceeded("the deadline passed before it was read"); }
 
 // Buffers handed out in order and taken back in any: a ring of units. A range is free again when it
 // and all that were handed out before it have been given back.

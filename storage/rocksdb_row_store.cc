@@ -17,9 +17,6 @@
 #include <thread>
 #include <utility>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "storage/page_key.h"
 #include "storage/rocksdb_block_map.h"
 #include "storage/rocksdb_bulk_writer.h"
@@ -168,7 +165,7 @@ class RocksdbRowStore : public RowStore {
 
   void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                  const Deadline& deadline, const PageFunction& fn) const override {
-    reader_->ReadPages(kind, generation, numbers, deadline, read_threads_, fn);
+    reader_->ReadPages(kind, generation, numbers, deadline, ThreadsFor(kind), fn);
   }
   void ReadStream(PageStream* stream) const override { reader_->ReadStream(stream); }
   std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
@@ -190,6 +187,14 @@ class RocksdbRowStore : public RowStore {
 
  private:
   class Cursor;
+  // One thread keeps the device's queue full, but for what it reads through MultiGet, which waits
+  // for 32 reads at a time, or by preads: there, more threads put more reads in flight.
+  uint32_t ThreadsFor(PageKind kind) const {
+    if (read_threads_ > 0) return read_threads_;
+    const bool full_queue =
+        kind == PageKind::kChunk && by_address_ && file_system_->uring_available();
+    return tuning_.direct_reads && !full_queue ? 4 : 1;
+  }
   rocksdb::ColumnFamilyHandle* family(PageKind kind) const { return getter_->family(kind); }
   std::vector<rocksdb::ColumnFamilyDescriptor> Families() const {
     return {{rocksdb::kDefaultColumnFamilyName, CatalogFamilyOptions()},
@@ -270,7 +275,7 @@ class RocksdbRowStore::Cursor : public PageCursor {
       return Status::Corruption(name + ": not in the store");
     }
     const Status s = store_->getter_->Prove(kind_, id, rocksdb::Status::OK(),
-                                       {it_->value().data(), it_->value().size()}, page);
+                                            {it_->value().data(), it_->value().size()}, page);
     if (!s.ok()) {
       next_ = last_;
       return s.WithContext(name);
@@ -493,7 +498,8 @@ Result<std::unique_ptr<RowStore>> OpenOnce(const std::string& directory,
   if (hold_files && !RaiseFileLimit(CountSstFiles(directory))) {
     // Then files are opened when they are read; one that a writer removed meanwhile is an error.
     tuning.hold_files = false;
-    file_system->read_path()->Note("the limit on open files does not allow to hold all files of the store");
+    file_system->read_path()->Note(
+        "the limit on open files does not allow to hold all files of the store");
   }
   auto store = std::make_unique<RocksdbRowStore>(directory, std::move(file_system), std::move(env),
                                                  std::move(tuning), options);

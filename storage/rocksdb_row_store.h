@@ -25,7 +25,7 @@ struct RocksdbRowStoreOptions {
   bool read_only = false;
   bool direct_reads = false;
   bool io_uring = true;
-  uint32_t read_threads = 1;  // of one ReadPages, the caller's among them
+  uint32_t read_threads = 0;  // of one ReadPages, the caller's among them; 0 = as many as pay
   bool by_address = true;     // chunks straight from their files, where their place is known
   uint64_t key_cache_bytes = uint64_t{32} << 20;
   LogFunction log;

@@ -195,18 +195,19 @@ void BenchLookupCold(const Settings& settings) {
                            static_cast<uint32_t>(info.row_bytes), true)) {
     variants.emplace_back("LMDB, one row a key, NORDAHEAD", std::move(lmdb));
   }
-  variants.emplace_back("fp32 file, mmap, MADV_RANDOM",
-                        MakeMappedRows(settings.directory + "/rows.f32", settings.rows,
-                                       settings.dim));
+  variants.emplace_back(
+      "fp32 file, mmap, MADV_RANDOM",
+      MakeMappedRows(settings.directory + "/rows.f32", settings.rows, settings.dim));
   Run("lookupcold: uniform random rows, O_DIRECT (LMDB, mmap: dropped from the page cache)",
       settings, &variants);
   const Stats stats = shared->stats();
-  std::printf("  2 callers: %s; %llu chunks by address, %llu by MultiGet, mean queue depth %.0f%s\n",
-              stats.read_path.c_str(), static_cast<unsigned long long>(stats.chunks_by_address),
-              static_cast<unsigned long long>(stats.chunks_by_multiget),
-              static_cast<double>(stats.read_depth_sum) /
-                  static_cast<double>(std::max<uint64_t>(stats.read_depth_samples, 1)),
-              stats.read_path_note.empty() ? "" : ("; " + stats.read_path_note).c_str());
+  std::printf(
+      "  2 callers: %s; %llu chunks by address, %llu by MultiGet, mean queue depth %.0f%s\n",
+      stats.read_path.c_str(), static_cast<unsigned long long>(stats.chunks_by_address),
+      static_cast<unsigned long long>(stats.chunks_by_multiget),
+      static_cast<double>(stats.read_depth_sum) /
+          static_cast<double>(std::max<uint64_t>(stats.read_depth_samples, 1)),
+      stats.read_path_note.empty() ? "" : ("; " + stats.read_path_note).c_str());
 }
 
 void BenchLookupWarm(const Settings& settings) {

@@ -1,8 +1,7 @@
 // That block i of a chunk file lies at i x (bytes of a block): literally, and over the golden
 // store. Files of which that is not true - blocks of several chunks, of many sizes, files that a
-// compaction rewrote unaligned, two files with the same chunks - are read through RocksDB and right.
-#include "storage/rocksdb_block_map.h"
-
+// compaction rewrote unaligned, two files with the same chunks - are read through RocksDB and
+// right.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <sys/resource.h>
@@ -12,6 +11,7 @@
 
 #include "storage/page_key.h"
 #include "storage/rocksdb_block.h"
+#include "storage/rocksdb_block_map.h"
 #include "storage/rocksdb_options.h"
 #include "storage/rocksdb_row_store.h"
 #include "tests/storage/row_store_pages.h"
@@ -38,7 +38,7 @@ TEST(Block, HoldsOnePairAndSaysSo) {
   EXPECT_EQ(PageInBlock(block, id + 1).status().message(),
             "key of the page found 3298534883333, expected 3298534883334");
   for (size_t at = 0; at < 20 + page.size() + 9; ++at) {  // all but RocksDB's checksum and padding
-    if (at >= 20 && at < 20 + page.size()) continue;        // proved by the page
+    if (at >= 20 && at < 20 + page.size()) continue;      // proved by the page
     for (int bit = 0; bit < 8; ++bit) {
       std::string bad = block;
       bad[at] = static_cast<char>(bad[at] ^ (1 << bit));
@@ -90,8 +90,7 @@ TEST(BlockMap, EveryChunkOfTheGoldenStoreLiesAtItsAddress) {
       payloads.emplace_back(page.payload);
     }
     ASSERT_GT(payloads.size(), 0u) << file.path;
-    const auto read =
-        Read(**store, PageKind::kChunk, file.generation, Numbers(payloads.size()));
+    const auto read = Read(**store, PageKind::kChunk, file.generation, Numbers(payloads.size()));
     for (const auto& [n, payload] : read) ASSERT_EQ(payload, payloads[n]);
     total += payloads.size();
   }

@@ -1,9 +1,7 @@
 // Streams of pages against a model that knows what every page holds: random orders, runs,
 // mixtures of kinds and generations, pages that are not there, several threads; and the same with a
-// ring that fails in every way it can. Whatever the ring does, every page arrives once and is right,
-// because what does not prove at its address is read through RocksDB.
-#include "storage/rocksdb_page_reader.h"
-
+// ring that fails in every way it can. Whatever the ring does, every page arrives once and is
+// right, because what does not prove at its address is read through RocksDB.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "storage/rocksdb_page_reader.h"
 #include "storage/rocksdb_row_store.h"
 #include "tests/storage/faulty_ring.h"
 #include "tests/storage/row_store_pages.h"
@@ -91,9 +90,8 @@ class PageReaderTest : public ::testing::Test {
     const auto store = OpenRocksdbRowStore(dir_.path(), options);
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     for (const uint64_t generation : {1, 2}) {
-      WriteGeneration(store->get(), generation, kPages, [&](uint64_t n) {
-        return PayloadOf(generation, n - generation);
-      });
+      WriteGeneration(store->get(), generation, kPages,
+                      [&](uint64_t n) { return PayloadOf(generation, n - generation); });
     }
   }
   std::unique_ptr<RowStore> Open(RocksdbRowStoreOptions options = {}) {
