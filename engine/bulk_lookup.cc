@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "engine/lookup.h"
+#include "engine/row_sort.h"
 #include "engine/table_impl.h"
 
 namespace edo::engine {
 namespace {
 
-constexpr uint64_t kMostKeys = (uint64_t{1} << 24) - 1;  // of a window: see ReadRowsByChunk
+constexpr uint64_t kMostKeys = kMostPlaces - 1;  // of a window: see ReadRowsByChunk
 constexpr uint64_t kRowsAPiece = 4096;                   // handed out at once, at most
 constexpr size_t kMostFailures = 100;                    // listed in the report
 // Beside its encoded row: its number, its place when sorted, its slot, its state.
@@ -149,19 +150,18 @@ Result<bool> BulkJob::TakeKeys(Window* window, std::vector<uint64_t>* rows) {
 
 // Reads each distinct row once.
 Status BulkJob::ReadRows(const std::vector<uint64_t>& rows, Window* window) {
-  constexpr int kPlaceBits = 24;
   std::vector<uint64_t> sorted;
   sorted.reserve(rows.size());
   for (uint64_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] < table_.info().rows) sorted.push_back(rows[i] << kPlaceBits | i);
+    if (rows[i] < table_.info().rows) sorted.push_back(WithPlace(rows[i], i));
   }
-  std::sort(sorted.begin(), sorted.end());
+  SortByRow(table_.info().rows, &sorted);
   window->slots.assign(rows.size(), Window::kNone);
   std::vector<uint64_t> distinct;
   for (const uint64_t word : sorted) {
-    const uint64_t row = word >> kPlaceBits;
+    const uint64_t row = RowOf(word);
     if (distinct.empty() || distinct.back() != row) distinct.push_back(row);
-    window->slots[word & kMostKeys] = static_cast<uint32_t>(distinct.size() - 1);
+    window->slots[PlaceIn(word)] = static_cast<uint32_t>(distinct.size() - 1);
   }
   window->codes.resize(distinct.size() * table_.info().row_bytes);
   std::vector<uint8_t> unread(distinct.size());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/chunk_reads.h"
+#include "engine/row_sort.h"
 
 namespace edo::engine {
 namespace {
@@ -65,13 +66,18 @@ class RowsByChunk {
               const ChunkRead& read)
       : record_(record), read_(read) {
     sorted_.resize(row_numbers.size());
-    for (size_t i = 0; i < row_numbers.size(); ++i) sorted_[i] = row_numbers[i] << kPlaceBits | i;
-    std::sort(sorted_.begin(), sorted_.end());
+    for (size_t i = 0; i < row_numbers.size(); ++i) sorted_[i] = WithPlace(row_numbers[i], i);
+    SortByRow(record.info.rows, &sorted_);
+    chunks_.reserve(sorted_.size());
+    begin_.reserve(sorted_.size() + 1);
+    const uint32_t chunk_rows = record.info.chunk_rows;
+    uint64_t chunk_end = 0;  // first row behind the chunk
     for (size_t i = 0; i < sorted_.size(); ++i) {
-      const uint64_t chunk = (sorted_[i] >> kPlaceBits) / record.info.chunk_rows;
-      if (!chunks_.empty() && chunks_.back() == chunk) continue;
-      chunks_.push_back(chunk);
+      const uint64_t row = RowOf(sorted_[i]);
+      if (row < chunk_end) continue;
+      chunks_.push_back(row / chunk_rows);
       begin_.push_back(static_cast<uint32_t>(i));
+      chunk_end = (chunks_.back() + 1) * chunk_rows;
     }
     begin_.push_back(static_cast<uint32_t>(sorted_.size()));
   }
@@ -114,16 +120,12 @@ class RowsByChunk {
   }
 
  private:
-  // Row numbers are below 2^40 and places below 2^24: one word sorts both.
-  static constexpr int kPlaceBits = 24;
-  static constexpr uint64_t kPlaceMask = (uint64_t{1} << kPlaceBits) - 1;
-
-  uint64_t RowAt(uint32_t i) const { return sorted_[i] >> kPlaceBits; }
+  uint64_t RowAt(uint32_t i) const { return RowOf(sorted_[i]); }
   void Collect(size_t c) {
     places_.clear();
     codes_.clear();
     for (uint32_t i = begin_[c]; i < begin_[c + 1]; ++i) {
-      places_.push_back(static_cast<uint32_t>(sorted_[i] & kPlaceMask));
+      places_.push_back(PlaceIn(sorted_[i]));
     }
   }
 

@@ -400,8 +400,8 @@ storage::RocksdbRowStoreOptions RowStoreOptions(const StoreOptions& options) {
   rows.read_only = options.read_only;
   rows.direct_reads = options.direct_reads;
   rows.io_uring = options.io_uring;
-  rows.read_threads =
-      options.read_threads > 0 ? options.read_threads : (options.direct_reads ? 4 : 1);
+  rows.by_address = options.chunk_files_directly;
+  rows.read_threads = options.read_threads;
   rows.key_cache_bytes = options.key_cache_bytes;
   rows.log = options.log;
   return rows;

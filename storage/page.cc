@@ -1,16 +1,14 @@
 #include "storage/page.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "storage/little_endian.h"
+#include "storage/page_checksum.h"
 
 namespace edo::storage {
 namespace {
 
 // Low 32 bits of XXH3-64 over everything behind the checksum itself.
 uint32_t Checksum(std::string_view page) {
-  return static_cast<uint32_t>(XXH3_64bits(page.data() + 4, page.size() - 4));
+  return static_cast<uint32_t>(PageHash(page.data() + 4, page.size() - 4));
 }
 
 }  // namespace

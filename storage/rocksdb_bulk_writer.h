@@ -42,6 +42,7 @@ class RocksdbBulkWriter : public BulkWriter {
   const std::string& temp_directory() const override { return directory_; }
   Status Finish() override;
 
+  uint64_t generation() const { return generation_; }
   const std::vector<FileInfo>& chunk_files() const { return families_[0].files; }
   const std::vector<FileInfo>& key_files() const { return families_[1].files; }
 

@@ -8,28 +8,14 @@
 
 #include <rocksdb/file_system.h>
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "storage/rocksdb_block_ring.h"
+#include "storage/rocksdb_read_path.h"
 
 namespace edo::storage {
 
-// Counters and findings of the read path, shared by all files of a store.
-struct ReadPath {
-  std::atomic<uint64_t> device_reads{0};
-  std::atomic<uint64_t> device_bytes{0};
-  std::atomic<uint64_t> uring_batches{0};
-  std::atomic<bool> direct_used{false};
-  std::atomic<bool> direct_refused{false};
-
-  mutable std::mutex mutex;
-  std::string note;  // why a faster path was refused; guarded by mutex
-  void Note(const std::string& text);
-  std::string note_text() const;
-};
-
-class RingPool;
 class WrittenChecksums;
 
 class RingFileSystem : public rocksdb::FileSystemWrapper {
@@ -52,14 +38,14 @@ class RingFileSystem : public rocksdb::FileSystemWrapper {
   // XXH3-64 of a closed file of a bulk load, as 8 bytes; once a file. Empty: not one of ours.
   std::string TakeFileChecksum(const std::string& name);
 
-  const ReadPath& read_path() const { return *read_path_; }
-  bool uring_available() const;
-  // Adds to what Stats says of refused paths.
-  void Note(const std::string& text) { read_path_->Note(text); }
+  const std::shared_ptr<ReadPath>& read_path() const { return read_path_; }
+  const std::shared_ptr<OpenFiles>& open_files() const { return open_files_; }
+  bool uring_available() const { return rings_->available(); }
 
  private:
   std::shared_ptr<ReadPath> read_path_;
-  std::shared_ptr<RingPool> rings_;
+  std::shared_ptr<OpenFiles> open_files_;
+  std::shared_ptr<BlockRingPool> rings_;
   std::shared_ptr<WrittenChecksums> checksums_;
 };
 

@@ -9,25 +9,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "storage/page_key.h"
+#include "storage/rocksdb_block_map.h"
 #include "storage/rocksdb_bulk_writer.h"
 #include "storage/rocksdb_checksum.h"
 #include "storage/rocksdb_file_system.h"
 #include "storage/rocksdb_options.h"
+#include "storage/rocksdb_page_getter.h"
+#include "storage/rocksdb_page_reader.h"
 #include "storage/rocksdb_status.h"
 
 namespace edo::storage {
@@ -35,9 +32,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RocksDB splits a MultiGet into groups of 32 keys and waits for each; beyond a few hundred pinned
-// blocks a call, page faults of fresh heap cost more than the reads.
-constexpr size_t kKeysACall = 128;
 constexpr size_t kScanReadahead = 2 << 20;
 
 std::string FilePath(const std::string& directory, const rocksdb::LiveFileMetaData& file) {
@@ -148,12 +142,15 @@ void RemoveEmptyLogs(const std::string& directory) {
 class RocksdbRowStore : public RowStore {
  public:
   RocksdbRowStore(std::string directory, std::shared_ptr<RingFileSystem> file_system,
-                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning, uint32_t read_threads)
+                  std::unique_ptr<rocksdb::Env> env, RocksdbTuning tuning,
+                  const RocksdbRowStoreOptions& options)
       : directory_(std::move(directory)),
         file_system_(std::move(file_system)),
         env_(std::move(env)),
         tuning_(std::move(tuning)),
-        read_threads_(read_threads) {}
+        read_threads_(options.read_threads),
+        by_address_(options.by_address),
+        rings_(options.rings) {}
 
   ~RocksdbRowStore() override {
     if (!db_) return;
@@ -167,7 +164,10 @@ class RocksdbRowStore : public RowStore {
   Status Open(bool create);
 
   void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
-                 const Deadline& deadline, const PageFunction& fn) const override;
+                 const Deadline& deadline, const PageFunction& fn) const override {
+    reader_->ReadPages(kind, generation, numbers, deadline, ThreadsFor(kind), fn);
+  }
+  void ReadStream(PageStream* stream) const override { reader_->ReadStream(stream); }
   std::unique_ptr<PageCursor> ScanPages(PageKind kind, uint64_t generation, uint64_t first,
                                         uint64_t last) const override;
   Result<std::vector<CatalogEntry>> ReadCatalog() const override;
@@ -179,7 +179,7 @@ class RocksdbRowStore : public RowStore {
   std::optional<uint64_t> FreeBytes() const override;
   std::vector<StoreFile> Files() const override;
   std::string FileOf(PageKind kind, uint64_t generation, uint64_t number) const override {
-    return PathOfPage(kind, PageId(kind, generation, number));
+    return getter_->FileOf(kind, PageId(kind, generation, number));
   }
   Status VerifyFile(const StoreFile& file,
                     const std::function<bool(uint64_t)>& progress) const override;
@@ -187,22 +187,20 @@ class RocksdbRowStore : public RowStore {
 
  private:
   class Cursor;
-  // Reads numbers[begin ..] of one MultiGet; calls `fn` under the mutex.
-  void ReadGroup(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
-                 size_t begin, const Deadline& deadline, std::mutex* one_at_a_time,
-                 const PageFunction& fn) const;
-  rocksdb::ColumnFamilyHandle* family(PageKind kind) const {
-    return handles_[kind == PageKind::kChunk ? 1 : 2];
+  // One thread keeps the device's queue full, but for what it reads through MultiGet, which waits
+  // for 32 reads at a time, or by preads: there, more threads put more reads in flight.
+  uint32_t ThreadsFor(PageKind kind) const {
+    if (read_threads_ > 0) return read_threads_;
+    const bool full_queue =
+        kind == PageKind::kChunk && by_address_ && file_system_->uring_available();
+    return tuning_.direct_reads && !full_queue ? 4 : 1;
   }
+  rocksdb::ColumnFamilyHandle* family(PageKind kind) const { return getter_->family(kind); }
   std::vector<rocksdb::ColumnFamilyDescriptor> Families() const {
     return {{rocksdb::kDefaultColumnFamilyName, CatalogFamilyOptions()},
             {kChunksFamily, ChunksFamilyOptions()},
             {kKeysFamily, KeysFamilyOptions(tuning_.key_cache_bytes)}};
   }
-  // Turns what the database gave for a page into what `fn` is promised.
-  Status ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s, std::string_view bytes,
-                   PageView* view) const;
-  std::string PathOfPage(PageKind kind, uint64_t id) const;
   bool RightlyGone(const StoreFile& file) const;
 
   const std::string directory_;
@@ -210,8 +208,13 @@ class RocksdbRowStore : public RowStore {
   const std::unique_ptr<rocksdb::Env> env_;
   const RocksdbTuning tuning_;
   const uint32_t read_threads_;
+  const bool by_address_;
+  const BlockRingFactory rings_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;  // catalog, chunks, keys
+  std::unique_ptr<PageGetter> getter_;
+  std::unique_ptr<BlockMaps> maps_;
+  std::unique_ptr<PageReader> reader_;
 };
 
 Status RocksdbRowStore::Open(bool create) {
@@ -226,87 +229,13 @@ Status RocksdbRowStore::Open(bool create) {
           : rocksdb::DB::Open(options, directory_, Families(), &handles_, &db);
   if (!s.ok()) return OpenError(directory_, s);
   db_.reset(db);
+  getter_ = std::make_unique<PageGetter>(db, handles_[1], handles_[2], directory_);
+  maps_ = std::make_unique<BlockMaps>(db, getter_.get(), directory_, tuning_.direct_reads,
+                                      file_system_->open_files(), file_system_->read_path());
+  reader_ = std::make_unique<PageReader>(
+      PageReader::Parts{getter_.get(), by_address_ ? maps_.get() : nullptr,
+                        file_system_->read_path(), file_system_->uring_available(), rings_});
   return Status::Ok();
-}
-
-std::string RocksdbRowStore::PathOfPage(PageKind kind, uint64_t id) const {
-  const PageKeyBytes key = EncodePageId(id);
-  const std::string_view wanted(key.data(), key.size());
-  std::vector<rocksdb::LiveFileMetaData> files;
-  db_->GetLiveFilesMetaData(&files);
-  for (const auto& file : files) {
-    if (file.column_family_name == family(kind)->GetName() && file.smallestkey <= wanted &&
-        wanted <= file.largestkey) {
-      return FilePath(directory_, file);
-    }
-  }
-  return {};
-}
-
-Status RocksdbRowStore::ProvePage(PageKind kind, uint64_t id, const rocksdb::Status& s,
-                                  std::string_view bytes, PageView* view) const {
-  if (s.IsNotFound()) return Status::NotFound("not in the store");
-  if (!s.ok()) return FromRocksdb(s, "");
-  Result<PageView> page = OpenPage(bytes, NumberOf(id));
-  if (!page.ok()) return page.status().WithContext(PathOfPage(kind, id));
-  *view = *page;
-  return Status::Ok();
-}
-
-void RocksdbRowStore::ReadGroup(PageKind kind, uint64_t generation,
-                                std::span<const uint64_t> numbers, size_t begin,
-                                const Deadline& deadline, std::mutex* one_at_a_time,
-                                const PageFunction& fn) const {
-  const size_t count = std::min(kKeysACall, numbers.size() - begin);
-  if (deadline && std::chrono::steady_clock::now() >= *deadline) {
-    const Status late = Status::DeadlineExceeded("the deadline passed before it was read");
-    const std::lock_guard lock(*one_at_a_time);
-    for (size_t i = 0; i < count; ++i) fn(begin + i, late, PageView());
-    return;
-  }
-  std::array<PageKeyBytes, kKeysACall> keys;
-  std::array<rocksdb::Slice, kKeysACall> slices;
-  std::array<rocksdb::PinnableSlice, kKeysACall> values;
-  std::array<rocksdb::Status, kKeysACall> statuses;
-  rocksdb::ReadOptions options;
-  options.verify_checksums = true;
-  for (size_t i = 0; i < count; ++i) {
-    keys[i] = EncodePageKey(kind, generation, numbers[begin + i]);
-    slices[i] = rocksdb::Slice(keys[i].data(), keys[i].size());
-  }
-  db_->MultiGet(options, family(kind), count, slices.data(), values.data(), statuses.data(),
-                /*sorted_input=*/true);
-  const std::lock_guard lock(*one_at_a_time);
-  for (size_t i = 0; i < count; ++i) {
-    PageView view;
-    const Status status = ProvePage(kind, PageId(kind, generation, numbers[begin + i]), statuses[i],
-                                    {values[i].data(), values[i].size()}, &view);
-    fn(begin + i, status, view);
-  }
-}
-
-void RocksdbRowStore::ReadPages(PageKind kind, uint64_t generation,
-                                std::span<const uint64_t> numbers, const Deadline& deadline,
-                                const PageFunction& fn) const {
-  std::atomic<size_t> next_group{0};
-  std::mutex one_at_a_time;
-  const auto work = [&] {
-    for (;;) {
-      const size_t begin = next_group.fetch_add(1) * kKeysACall;
-      if (begin >= numbers.size()) return;
-      ReadGroup(kind, generation, numbers, begin, deadline, &one_at_a_time, fn);
-    }
-  };
-  // MultiGet waits for 32 reads at a time; only further threads put more of them in flight.
-  const size_t useful = numbers.size() / kKeysACall;
-  std::vector<std::thread> helpers;
-  try {
-    while (helpers.size() + 1 < std::min<size_t>(read_threads_, useful)) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // Fewer threads than wished for; the work gets done all the same.
-  }
-  work();
-  for (std::thread& helper : helpers) helper.join();
 }
 
 // Walks pages by RocksDB's iterator, which reads ahead in large pieces.
@@ -345,8 +274,8 @@ class RocksdbRowStore::Cursor : public PageCursor {
       if (!it_->status().ok()) return FromRocksdb(it_->status(), name);
       return Status::Corruption(name + ": not in the store");
     }
-    const Status s = store_->ProvePage(kind_, id, rocksdb::Status::OK(),
-                                       {it_->value().data(), it_->value().size()}, page);
+    const Status s = store_->getter_->Prove(kind_, id, rocksdb::Status::OK(),
+                                            {it_->value().data(), it_->value().size()}, page);
     if (!s.ok()) {
       next_ = last_;
       return s.WithContext(name);
@@ -433,8 +362,10 @@ Status RocksdbRowStore::Ingest(BulkWriter* writer) {
   add(PageKind::kChunk, files->chunk_files());
   add(PageKind::kKeys, files->key_files());
   if (arguments.empty()) return Status::Ok();
-  return FromRocksdb(db_->IngestExternalFiles(arguments),
-                     "cannot take the new files into store '" + directory_ + "'");
+  EDO_RETURN_IF_ERROR(FromRocksdb(db_->IngestExternalFiles(arguments),
+                                  "cannot take the new files into store '" + directory_ + "'"));
+  maps_->Forget(files->generation());
+  return Status::Ok();
 }
 
 Status RocksdbRowStore::DropGeneration(uint64_t generation) {
@@ -447,6 +378,7 @@ Status RocksdbRowStore::DropGeneration(uint64_t generation) {
         rocksdb::DeleteFilesInRange(db_.get(), family(kind), &begin, &end, /*include_end=*/true),
         "cannot drop generation " + std::to_string(generation)));
   }
+  maps_->Forget(generation);
   return Status::Ok();
 }
 
@@ -492,7 +424,7 @@ bool RocksdbRowStore::RightlyGone(const StoreFile& file) const {
   for (int i = 0; i < kTries; ++i) {
     RocksdbTuning tuning = tuning_;
     tuning.hold_files = false;
-    RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), 1);
+    RocksdbRowStore now(directory_, file_system_, nullptr, std::move(tuning), {});
     if (now.Open(/*create=*/false).ok()) {
       const std::vector<StoreFile> files = now.Files();
       return std::none_of(files.begin(), files.end(), is_file);
@@ -536,11 +468,16 @@ Status RocksdbRowStore::VerifyFile(const StoreFile& file,
 }
 
 void RocksdbRowStore::AddStats(Stats* stats) const {
-  const ReadPath& path = file_system_->read_path();
+  const ReadPath& path = *file_system_->read_path();
   stats->device_reads += path.device_reads.load(std::memory_order_relaxed);
   stats->device_bytes += path.device_bytes.load(std::memory_order_relaxed);
   stats->uring_batches += path.uring_batches.load(std::memory_order_relaxed);
-  stats->read_path = file_system_->uring_available() ? "io_uring" : "pread";
+  stats->chunks_by_address += path.chunks_by_address.load(std::memory_order_relaxed);
+  stats->chunks_by_multiget += path.chunks_by_multiget.load(std::memory_order_relaxed);
+  stats->read_depth_sum += path.depth_sum.load(std::memory_order_relaxed);
+  stats->read_depth_samples += path.depth_samples.load(std::memory_order_relaxed);
+  stats->read_path = by_address_ ? "SST by arithmetic, " : "";
+  stats->read_path += file_system_->uring_available() ? "io_uring" : "pread";
   if (tuning_.direct_reads && !path.direct_refused) stats->read_path += ", O_DIRECT";
   stats->read_path_note = path.note_text();
 }
@@ -561,10 +498,11 @@ Result<std::unique_ptr<RowStore>> OpenOnce(const std::string& directory,
   if (hold_files && !RaiseFileLimit(CountSstFiles(directory))) {
     // Then files are opened when they are read; one that a writer removed meanwhile is an error.
     tuning.hold_files = false;
-    file_system->Note("the limit on open files does not allow to hold all files of the store");
+    file_system->read_path()->Note(
+        "the limit on open files does not allow to hold all files of the store");
   }
   auto store = std::make_unique<RocksdbRowStore>(directory, std::move(file_system), std::move(env),
-                                                 std::move(tuning), options.read_threads);
+                                                 std::move(tuning), options);
   EDO_RETURN_IF_ERROR(store->Open(options.create));
   if (options.check && !options.create) EDO_RETURN_IF_ERROR(options.check(*store));
   return std::unique_ptr<RowStore>(std::move(store));

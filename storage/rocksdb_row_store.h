@@ -11,6 +11,7 @@
 #include <string>
 
 #include "edo/options.h"
+#include "storage/rocksdb_block_ring.h"
 #include "storage/row_store.h"
 
 namespace rocksdb {
@@ -24,7 +25,8 @@ struct RocksdbRowStoreOptions {
   bool read_only = false;
   bool direct_reads = false;
   bool io_uring = true;
-  uint32_t read_threads = 1;  // of one ReadPages, the caller's among them
+  uint32_t read_threads = 0;  // of one ReadPages, the caller's among them; 0 = as many as pay
+  bool by_address = true;     // chunks straight from their files, where their place is known
   uint64_t key_cache_bytes = uint64_t{32} << 20;
   LogFunction log;
   // Run over a read-only view before anything may be written, and over the opened store; an error
@@ -32,6 +34,8 @@ struct RocksdbRowStoreOptions {
   std::function<Status(const RowStore&)> check;
   // Below everything, for fault injection in tests; null = the machine's.
   std::shared_ptr<rocksdb::FileSystem> base_file_system;
+  // Rings that read chunks by address, likewise; null = io_uring.
+  BlockRingFactory rings;
 };
 
 // kBusy when another process writes (names the lock file and, where known, the process).

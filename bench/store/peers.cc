@@ -5,6 +5,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -259,6 +260,55 @@ class RocksdbBlockCache : public RowPeer {
   uint64_t sum_ = 0;
 };
 
+class MappedRows : public RowPeer {
+ public:
+  MappedRows(const std::string& path, uint64_t rows, uint32_t dim)
+      : path_(path), row_bytes_(uint64_t{dim} * sizeof(float)), bytes_(rows * row_bytes_) {
+    if (!std::filesystem::exists(path)) {
+      std::FILE* const file = std::fopen(path.c_str(), "wb");
+      bool written = file != nullptr;
+      for (uint64_t row = 0; row < rows && written; ++row) {
+        const std::string bytes = RowBytes(row, static_cast<uint32_t>(row_bytes_));
+        written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+      }
+      if (!written || std::fclose(file) != 0) Check(Status::IoError("cannot write " + path));
+    }
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) Check(Status::IoError("cannot read " + path));
+    out_.resize(row_bytes_);
+  }
+  ~MappedRows() override {
+    Unmap();
+    ::close(fd_);
+  }
+  void Prepare() override {
+    Unmap();  // pages that are mapped would stay in memory
+    DropFromPageCache(path_);
+    mapped_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd_, 0);
+    if (mapped_ == MAP_FAILED) Check(Status::IoError("cannot map " + path_));
+    ::madvise(mapped_, bytes_, MADV_RANDOM);
+  }
+  void ReadBatch(std::span<const uint64_t> rows) override {
+    for (const uint64_t row : rows) {
+      std::memcpy(out_.data(), static_cast<const char*>(mapped_) + row * row_bytes_, row_bytes_);
+      sum_ += static_cast<unsigned char>(out_[0]);
+    }
+  }
+
+ private:
+  void Unmap() {
+    if (mapped_ != MAP_FAILED) ::munmap(mapped_, bytes_);
+    mapped_ = MAP_FAILED;
+  }
+  const std::string path_;
+  const uint64_t row_bytes_;
+  const uint64_t bytes_;
+  int fd_ = -1;
+  void* mapped_ = MAP_FAILED;
+  std::vector<char> out_;
+  uint64_t sum_ = 0;
+};
+
 #ifdef EDO_BENCH_LMDB
 void CheckLmdb(int result) {
   if (result != 0) Check(Status::IoError(std::string("peer LMDB: ") + mdb_strerror(result)));
@@ -364,6 +414,9 @@ std::unique_ptr<RowPeer> MakeRocksdbRows(const std::string& directory, uint64_t 
 std::unique_ptr<RowPeer> MakeRocksdbBlockCache(const std::string& directory, uint64_t rows,
                                                uint32_t row_bytes) {
   return std::make_unique<RocksdbBlockCache>(directory, rows, row_bytes);
+}
+std::unique_ptr<RowPeer> MakeMappedRows(const std::string& path, uint64_t rows, uint32_t dim) {
+  return std::make_unique<MappedRows>(path, rows, dim);
 }
 std::unique_ptr<RowPeer> MakeLmdb(const std::string& directory, uint64_t rows, uint32_t row_bytes,
                                   bool cold) {

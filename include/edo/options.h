@@ -59,7 +59,11 @@ struct StoreOptions {
   bool io_uring = true;       // many chunk reads in flight from one thread; falls back to pread
                               // (said in Stats) where the kernel refuses it
   uint32_t read_threads = 0;  // threads that one lookup of many chunks may use, the caller's among
-                              // them. 0: 4 with direct_reads (more reads in flight), else 1
+                              // them. 0: 1, which keeps the device busy; 4 with direct_reads for
+                              // what cannot go through io_uring all at once (key directories;
+                              // chunks where the kernel refuses io_uring)
+  bool chunk_files_directly = true;  // chunks are read from their files at computed places; false:
+                                     // all through RocksDB's MultiGet, for comparison
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
   // Hot rows of all tables, kept encoded in host memory; every lookup into host memory goes
   // through it. Memory is

@@ -17,6 +17,13 @@ struct Stats {
   uint64_t device_reads = 0;    // read requests handed to the operating system
   uint64_t device_bytes = 0;    // bytes those requests asked for
   uint64_t uring_batches = 0;   // groups of reads that went through io_uring together
+  // Chunks fetched straight from their files, their place computed, and through RocksDB's MultiGet.
+  uint64_t chunks_by_address = 0;
+  uint64_t chunks_by_multiget = 0;
+  // Reads under way, summed over samples: one each time that reads of chunks by address are handed
+  // to the operating system. sum / samples is the mean depth of the device's queue.
+  uint64_t read_depth_sum = 0;
+  uint64_t read_depth_samples = 0;
 
   // The cache of hot rows in host memory (StoreOptions::cache_bytes).
   uint64_t cache_hits = 0;       // rows found in it
@@ -37,7 +44,7 @@ struct Stats {
 
   std::string backend;  // of device lookups: "cpu", "cuda"; empty before one was needed
 
-  std::string read_path;       // "io_uring", "io_uring, O_DIRECT", "pread", ...
+  std::string read_path;       // "SST by arithmetic, io_uring, O_DIRECT", "pread", ...
   std::string read_path_note;  // why a faster path was refused; empty when none was
 };
 

@@ -1,7 +1,8 @@
 // What a store reads back from its disk: catalog records, the file EDO, pages of keys, the key
-// index, codec names. Records and pages are also sealed here with the right checksum, so that the
-// bytes behind the seal are reached. What decodes must encode to something that decodes the same.
-// The input: one byte of choice, a count (4 bytes) and a hash (8 bytes) for pages, and the bytes.
+// index, blocks of chunk files, codec names. Records and pages are also sealed here with the right
+// checksum, so that the bytes behind the seal are reached. What decodes must encode to something
+// that decodes the same. The input: one byte of choice, a count (4 bytes) and a hash (8 bytes) for
+// pages, and the bytes.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "storage/key_page.h"
 #include "storage/little_endian.h"
 #include "storage/page.h"
+#include "storage/page_key.h"
+#include "storage/rocksdb_block.h"
 #include "storage/store_file.h"
 
 #define XXH_INLINE_ALL
@@ -76,11 +79,30 @@ void FuzzPages(std::string_view bytes) {
   FuzzPage(*page, hash);
 }
 
+// A block of a chunk file; its bytes are those of the input, then zeros.
+void FuzzBlock(std::string_view bytes) {
+  if (bytes.size() < 16) return;
+  std::string block(bytes);
+  block.resize((bytes.size() + kBlockUnit - 1) / kBlockUnit * kBlockUnit);
+  for (const size_t key : {4, 5}) {  // where it stands, by the bytes of the length before it
+    const uint64_t id = DecodePageId(bytes.substr(key, 8));
+    const auto page = PageInBlock(block, id);
+    if (!page.ok()) continue;
+    Require(page->data() >= block.data() &&
+            page->data() + page->size() <= block.data() + block.size());
+    Require(!PageInBlock(block, id + 1).ok());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] == 4) {
+    FuzzBlock(bytes);
+    return 0;
+  }
   switch (data[0] % 4) {
     case 0: {
       FuzzRecords(bytes);

@@ -7,59 +7,21 @@
 #include <rocksdb/file_system.h>
 
 #include <filesystem>
-#include <map>
-#include <numeric>
 #include <random>
 
 #include "storage/memory_row_store.h"
 #include "storage/rocksdb_row_store.h"
+#include "tests/storage/row_store_pages.h"
 #include "tests/support/stores.h"
 
 namespace edo::storage {
 namespace {
 
-std::string MakePage(uint64_t number, std::string_view payload) {
-  std::string page;
-  StartPage(&page);
-  page.append(payload);
-  SealPage(number, 1, &page);
-  return page;
-}
-
-std::string Payload(uint64_t number) {
-  return std::to_string(number) + std::string(3900, static_cast<char>('a' + number % 26));
-}
-
-void WriteGeneration(RowStore* store, uint64_t generation, uint64_t pages) {
-  auto writer = store->NewBulkWriter(generation);
-  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
-  for (const PageKind kind : {PageKind::kChunk, PageKind::kKeys, PageKind::kIndex}) {
-    for (uint64_t n = 0; n < pages; ++n) {
-      EDO_ASSERT_OK((*writer)->Put(kind, n, MakePage(n, Payload(n + generation))));
-    }
-  }
-  EDO_ASSERT_OK((*writer)->Finish());
-  EDO_ASSERT_OK(store->Ingest(writer->get()));
-}
-
-// Reads `numbers` and gives each one's payload, or its Status code as text.
-std::map<uint64_t, std::string> Read(const RowStore& store, PageKind kind, uint64_t generation,
-                                     const std::vector<uint64_t>& numbers,
-                                     const Deadline& deadline = std::nullopt) {
-  std::map<uint64_t, std::string> found;
-  store.ReadPages(kind, generation, numbers, deadline,
-                  [&](size_t i, const Status& s, const PageView& page) {
-                    EXPECT_FALSE(found.contains(numbers[i])) << "a page arrives once";
-                    found[numbers[i]] =
-                        s.ok() ? std::string(page.payload) : std::string(StatusCodeName(s.code()));
-                  });
-  return found;
-}
-
 struct Case {
   test::StoreBody body;
   bool direct;
   bool uring;
+  bool by_address = true;
 };
 
 class RowStoreTest : public ::testing::TestWithParam<Case> {
@@ -70,6 +32,7 @@ class RowStoreTest : public ::testing::TestWithParam<Case> {
     options.create = true;
     options.direct_reads = GetParam().direct;
     options.io_uring = GetParam().uring;
+    options.by_address = GetParam().by_address;
     auto store = OpenRocksdbRowStore(dir_.path(), options);
     EXPECT_TRUE(store.ok()) << store.status().ToString();
     return std::move(*store);
@@ -82,7 +45,9 @@ std::vector<Case> Cases() {
 #if !defined(__SANITIZE_THREAD__)
   for (const bool direct : {false, true}) {
     for (const bool uring : {false, true}) {
-      cases.push_back({test::StoreBody::kRocksdb, direct, uring});
+      for (const bool by_address : {false, true}) {
+        cases.push_back({test::StoreBody::kRocksdb, direct, uring, by_address});
+      }
     }
   }
 #endif
