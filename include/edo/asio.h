@@ -9,7 +9,7 @@
 // has none), never inside the call that starts the operation; also with kCancelled when the store is
 // closed. The disk is read by the store's executor (StoreOptions::executor). With Boost 1.77 or
 // later the cancellation slot of a handler cancels the operation, which then completes with
-// kCancelled. A deadline ends it with kDeadlineExceeded, by a timer on the handler's executor.
+// kCancelled. A deadline ends it with kDeadlineExceeded, by a timer of the system executor.
 //
 // The table, the tickets and the memory named by spans and pointers must stay until the handler is
 // called; keys are copied before an operation returns.
@@ -22,6 +22,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/version.hpp>
 #if BOOST_VERSION >= 107700
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -35,6 +36,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "edo/options.h"
@@ -64,7 +66,7 @@ class Operation : public std::enable_shared_from_this<Operation<Handler>> {
   explicit Operation(Handler handler)
       : executor_(boost::asio::get_associated_executor(handler)),
         work_(executor_),
-        timer_(executor_),
+        timer_(boost::asio::system_executor()),
         handler_(std::move(handler)) {}
 
   // `ticket` lives until the handler is called. Before the ticket's OnDone is set.
