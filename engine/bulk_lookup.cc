@@ -265,6 +265,7 @@ Status BulkJob::Run() {
     window.reset();
     EDO_ASSIGN_OR_RETURN(window, next.get());
   }
+  report_.complete = true;
   StoreCounters& counters = table_.shared_context()->counters;
   counters.lookups.fetch_add(report_.windows, std::memory_order_relaxed);
   counters.rows_found.fetch_add(report_.found, std::memory_order_relaxed);

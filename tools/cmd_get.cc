@@ -1,5 +1,8 @@
 // edo get: rows by key, in the order asked. Missing keys and rows that cannot be read do not stop
 // the others; they are named at the end and the exit code is 1.
+#include <deque>
+#include <mutex>
+
 #include "tools/common.h"
 #include "tools/key_source.h"
 #include "tools/signals.h"
@@ -22,7 +25,9 @@ class GetVerb final : public Verb {
         ->type_name(kFileType);
     app->footer(
         "Example:\n  edo get --store vectors.edo --table glove river stone\n"
-        "Prints key, TAB, values with TABs between. In a key, TAB, newline, carriage\n"
+        "Prints key, TAB, values with TABs between, in the order asked. With --keys-from\n"
+        "rows are read in the order of the disk, many thousand keys at a time, in\n"
+        "constant memory. In a key, TAB, newline, carriage\n"
         "return and backslash are printed as \\t \\n \\r \\\\; --json prints keys exactly.\n"
         "Keys that begin with '-' go after --:  edo get --store vectors.edo -- -x --");
   }
@@ -62,41 +67,64 @@ class GetVerb final : public Verb {
     return losses.missing.empty() && losses.unread.empty() ? kExitOk : kExitError;
   }
 
+  // Keys as they were given, on their way from the thread that reads them to the one that prints.
+  class GivenKeys {
+   public:
+    void Push(const std::vector<std::string>& keys) {
+      const std::lock_guard lock(mutex_);
+      keys_.insert(keys_.end(), keys.begin(), keys.end());
+    }
+    std::string Pop() {
+      const std::lock_guard lock(mutex_);
+      std::string key = std::move(keys_.front());
+      keys_.pop_front();
+      return key;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::deque<std::string> keys_;
+  };
+
   Status PrintRows(Console* console, JsonWriter* writer, const Table& table, KeySource* source,
                    Losses* losses) {
-    std::vector<float> rows;
-    while (!console->out().failed()) {
-      EDO_ASSIGN_OR_RETURN(const auto keys, source->Next(kBatchKeys));
-      if (keys.empty()) break;
-      if (Interrupted()) return Status::Cancelled("interrupted");
-      EDO_ASSIGN_OR_RETURN(const KeyList parsed, ParseKeys(keys, table.info()));
-      rows.resize(keys.size() * table.info().dim);
-      LookupReport report;
-      LookupOptions options;
-      options.on_missing = OnMissing::kMark;
-      const Status status = table.info().key_kind == KeyKind::kText
-                                ? table.Lookup(parsed.texts, options, rows.data(), &report)
-                                : table.Lookup(parsed.ints, options, rows.data(), &report);
-      if (report.states.size() != keys.size()) {
-        return status.ok() ? Status::IoError("lookup gave no report") : status;
+    const TableInfo& info = table.info();
+    GivenKeys given;
+    const auto next = [&](KeyBatch* batch) -> Result<bool> {
+      EDO_ASSIGN_OR_RETURN(std::vector<std::string> keys, source->Next(kBatchKeys));
+      if (keys.empty()) return false;
+      given.Push(keys);
+      if (info.key_kind == KeyKind::kText) {
+        batch->tokens = std::move(keys);
+        return true;
       }
-      for (const ReadFailure& failure : report.failures) {
-        losses->reasons.emplace_back(failure.status.message());
-      }
-      OpenJson(console, writer, table.info());
-      for (size_t i = 0; i < keys.size(); ++i) {
-        if (report.states[i] == RowState::kFound) {
-          const std::span<const float> row(rows.data() + i * table.info().dim, table.info().dim);
-          console->json ? PrintJsonRow(writer, table.info(), keys[i], row)
-                        : PrintTsvRow(console, keys[i], row);
+      EDO_ASSIGN_OR_RETURN(KeyList parsed, ParseKeys(keys, info));
+      batch->ids = std::move(parsed.ints);
+      return true;
+    };
+    const auto print = [&](const BulkRows& rows) -> Status {
+      if (Interrupted() || console->out().failed()) return Status::Cancelled("interrupted");
+      OpenJson(console, writer, info);
+      for (uint64_t i = 0; i < rows.count; ++i) {
+        std::string key = given.Pop();
+        if (rows.states[i] == RowState::kFound) {
+          const std::span<const float> row = rows.values.subspan(i * info.dim, info.dim);
+          console->json ? PrintJsonRow(writer, info, key, row) : PrintTsvRow(console, key, row);
         } else {
-          (report.states[i] == RowState::kUnread ? losses->unread : losses->missing)
-              .push_back(keys[i]);
+          (rows.states[i] == RowState::kUnread ? losses->unread : losses->missing)
+              .push_back(std::move(key));
         }
       }
+      return Status::Ok();
+    };
+    BulkReport report;
+    const Status status = table.BulkLookup(next, {}, print, &report);
+    for (const ReadFailure& failure : report.failures) {
+      losses->reasons.emplace_back(failure.status.message());
     }
-    if (!console->out().failed()) OpenJson(console, writer, table.info());
-    return Status::Ok();
+    if (console->out().failed()) return Status::Ok();  // said elsewhere
+    OpenJson(console, writer, info);
+    return report.complete ? Status::Ok() : status;
   }
 
   void OpenJson(Console* console, JsonWriter* writer, const TableInfo& info) {

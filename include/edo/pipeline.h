@@ -122,6 +122,7 @@ struct BulkOptions {
 };
 
 struct BulkReport {
+  bool complete = false;  // the whole stream was handed out
   uint64_t keys = 0;
   uint64_t found = 0;
   uint64_t missing = 0;
