@@ -369,7 +369,7 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
     auto* const codes = Pinned<std::byte>(staged, codes_at);
     auto* const to = Pinned<uint32_t>(staged, places_at);
     outcome->Add(
-        table_->gather().ReadEncoded(wanted, query_.options.deadline, codes, unread.data()));
+        table_->gather().ReadEncodedCached(wanted, query_.options.deadline, codes, unread.data()));
     // Rows that could not be read are taken out.
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; ++i) {

@@ -152,6 +152,42 @@ GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
   return outcome;
 }
 
+GatherOutcome RowGather::ReadEncodedCached(std::span<const uint64_t> rows,
+                                           const storage::Deadline& deadline, std::byte* codes,
+                                           uint8_t* unread) const {
+  if (cached_ == nullptr) return ReadEncoded(rows, deadline, codes, unread);
+  GatherOutcome outcome;
+  const uint64_t row_bytes = record_->info.row_bytes;
+  std::fill_n(unread, rows.size(), uint8_t{0});
+  std::vector<uint32_t> misses;
+  std::vector<uint64_t> wanted;
+  for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
+    const auto window = rows.subspan(begin, std::min(kRowsALook, rows.size() - begin));
+    std::byte* const to = codes + begin * row_bytes;
+    context_->cache->CopyRows(*cached_, window, to, &misses);
+    if (misses.empty()) continue;
+    wanted.clear();
+    for (const uint32_t place : misses) wanted.push_back(window[place]);
+    FillBuffer fill(context_->cache.get(), cached_.get());
+    ChunkRead read;
+    read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> found) {
+      for (size_t i = 0; i < places.size(); ++i) {
+        std::memcpy(to + misses[places[i]] * row_bytes, found[i], row_bytes);
+        fill.Take(wanted[places[i]], found[i]);
+      }
+    };
+    read.failed = [&](std::span<const uint32_t> places, ReadFailure failure) {
+      for (const uint32_t p : places) unread[begin + misses[p]] = 1;
+      outcome.unread += places.size();
+      outcome.failures.push_back(std::move(failure));
+    };
+    outcome.chunks += ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted,
+                                      deadline, read);
+    fill.Flush();
+  }
+  return outcome;
+}
+
 // ---- bags
 // ----------------------------------------------------------------------------------------
 

@@ -62,10 +62,13 @@ class RowGather {
                      const storage::DecodeTarget& target, const BagOptions& options,
                      kernels::RowMark* marks) const;
 
-  // Encoded rows, past the cache: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it
-  // could not be read. All row numbers must be < the table's rows.
+  // Encoded rows: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it could not be read.
+  // All row numbers must be < the table's rows. Past the cache:
   GatherOutcome ReadEncoded(std::span<const uint64_t> rows, const storage::Deadline& deadline,
                             std::byte* codes, uint8_t* unread) const;
+  // Through the cache, as Gather: it is the tier between a device and the disk.
+  GatherOutcome ReadEncodedCached(std::span<const uint64_t> rows, const storage::Deadline& deadline,
+                                  std::byte* codes, uint8_t* unread) const;
 
  private:
   struct Scratch;

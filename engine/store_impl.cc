@@ -117,7 +117,11 @@ Status MakeCaches(StoreContext* context) {
     EDO_ASSIGN_OR_RETURN(*cache, gpucache::RowCache::Make(backend, {.bytes = bytes}));
     return Status::Ok();
   };
-  EDO_RETURN_IF_ERROR(make(context->cpu, options.cache_bytes, &context->cache));
+  // Beside a device the host's cache is the tier between it and the disk: pinned memory, from which
+  // copies go straight up.
+  const bool tier = options.device_cache_bytes > 0 && !context->device->synchronous();
+  const auto host = tier ? kernels::MakeCpuBackend(context->device) : context->cpu;
+  EDO_RETURN_IF_ERROR(make(host, options.cache_bytes, &context->cache));
   return make(context->device, options.device_cache_bytes, &context->device_cache);
 }
 

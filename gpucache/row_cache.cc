@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpucache/budget.h"
+#include "kernels/host_rows.h"
 #include "kernels/score.h"
 
 namespace edo::gpucache {
@@ -382,6 +383,23 @@ Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stre
     AddCounts(query.count - query.counts->misses - query.counts->absent, query.counts->misses);
   }
   return Status::Ok();
+}
+
+void RowCache::CopyRows(const CachedTable& table, std::span<const uint64_t> rows, std::byte* codes,
+                        std::vector<uint32_t>* misses) {
+  misses->resize(rows.size());
+  if (rows.empty()) return;
+  const auto count = static_cast<uint32_t>(rows.size());
+  uint32_t missed = 0;
+  const auto launch = [&](const BlockView& view, uint32_t clock) {
+    missed = kernels::CopyResident(view, table.format_,
+                                   {rows.data(), count, table.first_position_, table.rows_}, clock,
+                                   codes, misses->data());
+    return Status::Ok();
+  };
+  (void)Read(table.size_class_, count, {}, launch);
+  misses->resize(missed);
+  AddCounts(count - missed, missed);
 }
 
 Status RowCache::Pool(const CachedTable& table, const PoolQuery& query, Stream stream) {

@@ -115,6 +115,10 @@ class RowCache {
   // Probes, gathers and decodes. Cost: kernels/backend.h, ProbeGather.
   Status Gather(const CachedTable& table, const GatherQuery& query, kernels::Stream stream = {});
   Status Pool(const CachedTable& table, const PoolQuery& query, kernels::Stream stream = {});
+  // Copies rows that are resident, encoded as on disk: row rows[i] to codes + i * row_bytes; lists
+  // the places of the others. All < the table's rows. Synchronous backends.
+  void CopyRows(const CachedTable& table, std::span<const uint64_t> rows, std::byte* codes,
+                std::vector<uint32_t>* misses);
   // On an asynchronous backend the caller, when it has read its counts, adds them here.
   void AddCounts(uint64_t hits, uint64_t misses);
 

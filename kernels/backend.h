@@ -232,7 +232,9 @@ class Backend {
 // ---- the backends there are
 // ----------------------------------------------------------------------
 
-std::shared_ptr<Backend> MakeCpuBackend();
+// `pinned_by`: its device memory (which is host memory) is pinned for copies to that backend's
+// device, and then taken as a whole at once.
+std::shared_ptr<Backend> MakeCpuBackend(std::shared_ptr<Backend> pinned_by = nullptr);
 
 // kUnsupported says why there is none: not built in, no driver, a driver too old, no device.
 Result<std::shared_ptr<Backend>> MakeCudaBackend();

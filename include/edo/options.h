@@ -66,8 +66,8 @@ struct StoreOptions {
                                      // all through RocksDB's MultiGet, for comparison
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
   // Hot rows of all tables, kept encoded in host memory; every lookup into host memory goes
-  // through it. Memory is
-  // used as rows come in, at most this much and 3 % (the record of what was missed). 0: none.
+  // through it, and what a lookup on device does not find on the device. Memory is used as rows
+  // come in (beside a GPU's cache it is pinned, and taken at once), at most this much and 3 % (the record of what was missed). 0: none.
   // OpenTable fails when it holds not even 32 rows of the table.
   uint64_t cache_bytes = uint64_t{64} << 20;
 

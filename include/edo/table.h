@@ -187,9 +187,8 @@ class Table {
   // (cudaStreamPerThread is refused); all device work is enqueued there. Row numbers may lie on the
   // device (negative or too large ones are missing keys); keys of any kind are given on the host,
   // which resolves them. When every row is in the device's cache the host never waits for the
-  // device; DeviceLookup has the rest. Rows that are missed are read from disk, past the host's
-  // cache: set device_cache_bytes. (On the CPU backend without a device cache they come through the
-  // host's.) The call fails as Lookup does for bad arguments, kNoSpace without device memory,
+  // device; DeviceLookup has the rest. Rows that are missed come from the host's
+  // cache (cache_bytes), else from disk. The call fails as Lookup does for bad arguments, kNoSpace without device memory,
   // kIoError with the device's own words. `out`, `row_numbers` and bags must stay until the stream
   // is done.
   virtual Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(

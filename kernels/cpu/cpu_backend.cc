@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "kernels/backend.h"
 #include "kernels/cpu/bodies.h"
@@ -28,18 +29,29 @@ Result<void*> Map(uint64_t bytes) {
 
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(std::shared_ptr<Backend> pinned_by) : pinned_by_(std::move(pinned_by)) {}
+
   std::string_view name() const override { return "cpu"; }
   std::string device() const override {
     return std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " processors";
   }
   bool synchronous() const override { return true; }
 
-  Result<void*> Allocate(uint64_t bytes) override { return Map(bytes); }
+  Result<void*> Allocate(uint64_t bytes) override {
+    if (pinned_by_ == nullptr) return Map(bytes);
+    EDO_ASSIGN_OR_RETURN(void* const memory, pinned_by_->AllocatePinned(bytes));
+    if (bytes > 0) std::memset(memory, 0, bytes);
+    return memory;
+  }
   void Free(void* memory, uint64_t bytes) override {
-    if (memory != nullptr) munmap(memory, bytes == 0 ? 1 : bytes);
+    if (memory == nullptr) return;
+    if (pinned_by_ != nullptr) return pinned_by_->FreePinned(memory, bytes);
+    Unmap(memory, bytes);
   }
   Result<void*> AllocatePinned(uint64_t bytes) override { return Map(bytes); }
-  void FreePinned(void* memory, uint64_t bytes) override { Free(memory, bytes); }
+  void FreePinned(void* memory, uint64_t bytes) override {
+    if (memory != nullptr) Unmap(memory, bytes);
+  }
   uint64_t FreeBytes() const override {
     return static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
            static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -114,14 +126,19 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  static void Unmap(void* memory, uint64_t bytes) { munmap(memory, bytes == 0 ? 1 : bytes); }
   static Status Copy(void* to, const void* from, uint64_t bytes) {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return Status::Ok();
   }
+
+  const std::shared_ptr<Backend> pinned_by_;  // null: ordinary memory
 };
 
 }  // namespace
 
-std::shared_ptr<Backend> MakeCpuBackend() { return std::make_shared<CpuBackend>(); }
+std::shared_ptr<Backend> MakeCpuBackend(std::shared_ptr<Backend> pinned_by) {
+  return std::make_shared<CpuBackend>(std::move(pinned_by));
+}
 
 }  // namespace edo::kernels
