@@ -45,8 +45,8 @@ struct TableOptions {
   uint64_t expected_rows = 0;  // when known: disk space is checked before anything is written
   bool reproducible = false;   // leave the commit time out, so that equal input gives equal bytes
   // Rows are put in this order at Commit, which then needs as much free space again as the table
-  // has and, but for `counts`, 65 bytes of memory a row (17 a row beyond 16 million rows; `counts`:
-  // 24).
+  // has and memory: 75 bytes a row (17 a row beyond 16 million rows; `counts`: 24), beside up to
+  // 150 MB of rows and keys on their way.
   RowOrder order{};
   ProgressFunction progress{};  // of that step; false ends the Commit with kCancelled
 
