@@ -1,10 +1,12 @@
-// Export: a table's rows in order, or chosen rows, into a RowWriter.
+// Export: a table's rows in the order of their source, or chosen rows, into a RowWriter.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +23,7 @@ using storage::RowBatch;
 using storage::RowWriter;
 
 constexpr uint64_t kBatchRows = 4096;
+constexpr uint64_t kBatchValues = 1 << 20;
 
 class Exporter {
  public:
@@ -36,6 +39,8 @@ class Exporter {
     EDO_RETURN_IF_ERROR(writer_->Begin());
     if (!options_.ids.empty()) {
       EDO_RETURN_IF_ERROR(CopyChosen());
+    } else if (table_.record().ordered()) {
+      EDO_RETURN_IF_ERROR(CopyInSourceOrder());
     } else if (writer_->wants_codes()) {
       EDO_RETURN_IF_ERROR(CopyCodes());
     } else {
@@ -156,6 +161,15 @@ class Exporter {
       }
       return Status::Ok();
     }
+    if (table_.record().ordered()) {
+      return ForEachWindow([&](uint64_t first, std::span<const uint64_t> rows) -> Status {
+        EDO_ASSIGN_OR_RETURN(const std::vector<std::string> keys, table_.TextKeysOf(rows));
+        for (size_t i = 0; i < keys.size(); ++i) {
+          EDO_RETURN_IF_ERROR(writer_->CheckKey(keys[i], first + i));
+        }
+        return Status::Ok();
+      });
+    }
     ScanOptions scan_options;
     scan_options.values = false;
     EDO_ASSIGN_OR_RETURN(const auto scan, table_.Scan(scan_options));
@@ -233,6 +247,60 @@ class Exporter {
           return pending.size() >= (1 << 20) ? flush(false) : Status::Ok();
         }));
     return flush(true);
+  }
+
+  // Rows in the order of the source, a window at a time: fn(place of the first, row numbers).
+  Status ForEachWindow(
+      const std::function<Status(uint64_t first, std::span<const uint64_t> rows)>& fn) const {
+    const uint64_t window = table_.context().order_limits.WindowRows(table_.info().row_bytes);
+    std::vector<uint64_t> places;
+    for (uint64_t first = 0; first < table_.info().rows; first += window) {
+      places.resize(std::min(window, table_.info().rows - first));
+      std::iota(places.begin(), places.end(), first);
+      const storage::FindResult found = table_.order().RowsOf(places, std::nullopt);
+      if (!found.failures.empty()) return found.failures[0].status;
+      EDO_RETURN_IF_ERROR(fn(first, found.rows));
+    }
+    return Status::Ok();
+  }
+
+  // Of a table in another order than its source's: of each chunk and key page one read a window.
+  Status CopyInSourceOrder() {
+    const TableInfo& info = table_.info();
+    std::vector<std::byte> codes;
+    std::vector<int64_t> ints;
+    std::vector<std::string> texts;
+    return ForEachWindow([&](uint64_t first, std::span<const uint64_t> rows) -> Status {
+      codes.resize(rows.size() * info.row_bytes);
+      EDO_RETURN_IF_ERROR(table_.ReadCodes(rows, codes.data()));
+      if (info.key_kind == KeyKind::kText) {
+        EDO_ASSIGN_OR_RETURN(texts, table_.TextKeysOf(rows));
+      } else if (info.key_kind == KeyKind::kInt64) {
+        EDO_ASSIGN_OR_RETURN(ints, table_.IntKeysOf(rows));
+      }
+      const uint64_t most = std::clamp<uint64_t>(kBatchValues / info.dim, 1, kBatchRows);
+      for (uint64_t begin = 0; begin < rows.size(); begin += most) {
+        const uint64_t count = std::min<uint64_t>(most, rows.size() - begin);
+        StartBatch(first + begin, count);
+        for (uint64_t i = begin; i < begin + count && !texts.empty(); ++i) {
+          batch_.AddTextKey(texts[i]);
+        }
+        if (!ints.empty()) {
+          batch_.int_keys.assign(ints.begin() + static_cast<ptrdiff_t>(begin),
+                                 ints.begin() + static_cast<ptrdiff_t>(begin + count));
+        }
+        const std::byte* const of_batch = codes.data() + begin * info.row_bytes;
+        if (writer_->wants_codes()) {
+          batch_.codes.assign(of_batch, of_batch + count * info.row_bytes);
+        } else {
+          batch_.values.resize(count * info.dim);
+          table_.codec().Decode(of_batch, count, {batch_.values.data(), FloatType::kF32, 0});
+        }
+        EDO_RETURN_IF_ERROR(writer_->Append(batch_));
+        EDO_RETURN_IF_ERROR(Step(count));
+      }
+      return Status::Ok();
+    });
   }
 
   Status CopyChosen() {

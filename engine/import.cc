@@ -39,6 +39,8 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.reproducible = options.reproducible;
   table.position_unit = source.position_unit;
   table.expected_rows = std::min(source.estimated_rows, options.source.limit);
+  table.order = options.order;
+  table.progress = options.progress;
   table.metadata = source.metadata;
   for (const auto& [name, value] : options.metadata) table.metadata[name] = value;
   if (source.codec && table.codec != *source.codec) {
@@ -88,6 +90,8 @@ class Importer {
   // Errors of the writer name a place in the source; the file's name belongs before it.
   Status InFile(const Status& s) const {
     if (s.code() != StatusCode::kBadInput) return s;
+    const std::string& order = options_.order.file;
+    if (!order.empty() && s.message().starts_with(order + " line ")) return s;
     return Status::BadInput(options_.source.path + " " + std::string(s.message()));
   }
 
@@ -156,6 +160,7 @@ class Importer {
     report.values_non_finite = counts.values_non_finite;
     report.rows_zero = zero_rows_;
     report.input_bytes = reader_->bytes_read();
+    report.order = writer_->order_report();
     report.warnings = counts.warnings;
     return report;
   }

@@ -13,6 +13,7 @@
 #include "edo/stats.h"
 #include "edo/table.h"
 #include "engine/device_buffers.h"
+#include "engine/order_limits.h"
 #include "engine/prefetcher.h"
 #include "gpucache/row_cache.h"
 #include "kernels/backend.h"
@@ -45,6 +46,7 @@ struct StoreContext {
   std::unique_ptr<storage::DirectoryLock> lock;  // of a writable store on disk; outlives `rows`
   std::unique_ptr<storage::RowStore> rows;
   StoreCounters counters;
+  OrderLimits order_limits;  // tests make them small
 
   // What computes: the CPU for lookups into host memory, the device for those "on device" (which
   // may be the CPU as well; see DeviceOf), and the cache of hot rows of each; null: none was asked

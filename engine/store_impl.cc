@@ -287,6 +287,15 @@ Status StoreImpl::CommitTable(TableRecord record, bool replace, storage::BulkWri
   return Status::Ok();
 }
 
+Result<std::shared_ptr<GenerationPin>> StoreImpl::Stage(uint64_t generation,
+                                                        storage::BulkWriter* writer) {
+  const std::unique_lock lock(mutex_);
+  EDO_RETURN_IF_ERROR(context_->rows->Ingest(writer));
+  auto pin = std::make_shared<GenerationPin>(context_, generation);
+  pin->Doom();
+  return pin;
+}
+
 Status StoreImpl::DropTable(std::string_view name) {
   EDO_RETURN_IF_ERROR(CheckWritable());
   const std::unique_lock lock(mutex_);
@@ -394,7 +403,7 @@ Status TableOptions::Validate() const {
     return Status::InvalidArgument("rows " + std::to_string(expected_rows) + "; at most " +
                                    std::to_string(kMaxRows) + " fit a table");
   }
-  return Status::Ok();
+  return order.Validate();
 }
 
 namespace {

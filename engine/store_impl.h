@@ -60,6 +60,9 @@ class StoreImpl : public Store {
   // For TableWriter: a generation number never used before, and the commit of what it wrote.
   Result<uint64_t> NewGeneration();
   Status CommitTable(storage::TableRecord record, bool replace, storage::BulkWriter* writer);
+  // Makes a finished generation readable that is no table and never becomes one. Its pages go with
+  // the pin; should the process end before, with the next writable open.
+  Result<std::shared_ptr<GenerationPin>> Stage(uint64_t generation, storage::BulkWriter* writer);
   const std::shared_ptr<StoreContext>& context() const { return context_; }
   // kAlreadyExists when the table is there and may not be replaced.
   Status CheckMayCreate(std::string_view name, bool replace) const;

@@ -53,6 +53,7 @@ TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<Gene
       shared_record_(std::make_shared<const storage::TableRecord>(std::move(record))),
       codec_(std::move(codec)),
       keys_(context_->rows.get(), record_),
+      order_(context_->rows.get(), record_),
       places_(std::move(places)),
       gather_(context_.get(), &record_, codec_.get(), places_.host) {}
 
@@ -94,14 +95,8 @@ Status TableImpl::WrongKeyKind(std::string_view asked) const {
 storage::FindResult TableImpl::FindInts(std::span<const int64_t> ids,
                                         const storage::Deadline& deadline) const {
   if (info().key_kind == KeyKind::kInt64) return keys_.Find(ids, deadline);
-  storage::FindResult found;
-  found.unread.assign(ids.size(), 0);
-  found.rows.resize(ids.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto row = static_cast<uint64_t>(ids[i]);  // negative ids become large
-    found.rows[i] = row < info().rows ? row : kMissingRow;
-  }
-  return found;
+  // Negative ids become large. (A signed type may be looked at as its unsigned twin.)
+  return order_.RowsOf({reinterpret_cast<const uint64_t*>(ids.data()), ids.size()}, deadline);
 }
 
 Resolved TableImpl::FromDirectory(storage::FindResult found) {
@@ -489,7 +484,9 @@ Result<std::vector<int64_t>> TableImpl::IntKeysOf(std::span<const uint64_t> row_
   }
   std::vector<int64_t> keys;
   if (info().key_kind == KeyKind::kDense) {
-    keys.assign(row_numbers.begin(), row_numbers.end());
+    std::vector<uint64_t> places;
+    EDO_RETURN_IF_ERROR(order_.PlacesOf(row_numbers, &places));
+    keys.assign(places.begin(), places.end());
   } else {
     EDO_RETURN_IF_ERROR(keys_.IntKeysOf(row_numbers, &keys));
   }

@@ -16,6 +16,7 @@
 #include "storage/catalog.h"
 #include "storage/codec.h"
 #include "storage/key_directory.h"
+#include "storage/order_map.h"
 
 namespace edo::engine {
 
@@ -128,6 +129,7 @@ class TableImpl : public Table {
   // Options of a pooled lookup, but for mode and weights.
   RowGather::BagOptions PoolOptions(const Resolved& keys, const LookupOptions& options) const;
   const CachedPlaces& places() const { return places_; }
+  const storage::OrderMap& order() const { return order_; }
   // Counts a batch, fills its report, and says how it ended. `marks` as the rows' reads left them.
   Status Conclude(Resolved* keys, GatherOutcome outcome, std::span<const kernels::RowMark> marks,
                   const LookupOptions& options, LookupReport* report) const;
@@ -158,6 +160,7 @@ class TableImpl : public Table {
   const storage::TableRecord& record_ = *shared_record_;
   const std::unique_ptr<storage::Codec> codec_;
   const storage::KeyDirectory keys_;
+  const storage::OrderMap order_;
   const CachedPlaces places_;
   const RowGather gather_;
 };

@@ -1,6 +1,7 @@
 #include "engine/table_scan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ class Scanner : public TableScan {
       const auto [first, last] = page_range(table.record().keys_per_page);
       key_pages_ = rows.ScanPages(storage::PageKind::kKeys, info.generation, first, last);
     }
+    places_are_keys_ = options.keys && info.key_kind == KeyKind::kDense && table.record().ordered();
   }
 
   Result<bool> Next(ScanBatch* batch) override {
@@ -54,6 +56,10 @@ class Scanner : public TableScan {
       EDO_RETURN_IF_ERROR(FillKeys(count));
       batch->int_keys = int_keys_;
       batch->text_keys = text_keys_;
+    }
+    if (places_are_keys_) {
+      EDO_RETURN_IF_ERROR(FillPlaces(count));
+      batch->int_keys = int_keys_;
     }
     next_row_ += count;
     return true;
@@ -115,6 +121,16 @@ class Scanner : public TableScan {
     return Status::Ok();
   }
 
+  // The keys of a dense table in another order than its source's.
+  Status FillPlaces(uint64_t count) {
+    std::vector<uint64_t> rows(count);
+    std::iota(rows.begin(), rows.end(), next_row_);
+    std::vector<uint64_t> places;
+    EDO_RETURN_IF_ERROR(table_.order().PlacesOf(rows, &places));
+    int_keys_.assign(places.begin(), places.end());
+    return Status::Ok();
+  }
+
   Status NextKeyPage() {
     uint64_t number = 0;
     storage::PageView page;
@@ -147,6 +163,7 @@ class Scanner : public TableScan {
   uint64_t chunk_begin_ = 0, chunk_end_ = 0;
   std::vector<float> values_;
 
+  bool places_are_keys_ = false;
   std::unique_ptr<storage::PageCursor> key_pages_;
   std::vector<int64_t> page_ints_;  // keys of rows [keys_begin_, keys_end_)
   std::vector<std::string_view> page_texts_;

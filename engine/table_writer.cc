@@ -6,8 +6,11 @@
 #include <map>
 #include <utility>
 
+#include "engine/ordered_copy.h"
+#include "engine/row_order.h"
 #include "engine/store_impl.h"
 #include "storage/key_page.h"
+#include "storage/order_page.h"
 
 namespace edo::engine {
 
@@ -55,13 +58,22 @@ Status CheckSpace(const StoreContext& context, const TableOptions& options) {
   if (!free || options.expected_rows == 0) return Status::Ok();
   const auto rows = static_cast<double>(options.expected_rows);
   const double keys = options.key_kind == KeyKind::kDense ? 0 : 22;
-  const double need =
-      rows * (1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys);
+  const bool ordered = options.order.kind != OrderKind::kFile;
+  const double once = 1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys;
+  const double need = rows * (ordered ? 2 * once + 10 : once);
   if (need <= static_cast<double>(*free)) return Status::Ok();
   return Status::NoSpace("the table needs about " + std::to_string(static_cast<uint64_t>(need)) +
                          " bytes for " + std::to_string(options.expected_rows) +
                          " rows; the disk of store '" + context.directory + "' has " +
                          std::to_string(*free) + " free");
+}
+
+// Tells the caller that work goes on, and ends it when the caller says so.
+OrderStep StepOf(const TableOptions& options) {
+  return [progress = options.progress, steps = uint64_t{0}]() mutable -> Status {
+    if (!progress || progress({++steps, 0, 0, "steps"})) return Status::Ok();
+    return Status::Cancelled("putting the rows in order was cancelled");
+  };
 }
 
 }  // namespace
@@ -87,6 +99,8 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
                                                            const TableOptions& options) {
   EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(options.codec, options.dim));
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
+  // A fault on the last line should not wait until all rows are read.
+  EDO_RETURN_IF_ERROR(CheckOrderFile(options.order, options.key_kind, StepOf(options)));
   EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
   return std::unique_ptr<TableWriter>(new TableWriterImpl(store, std::move(name), options,
                                                           std::move(codec), std::move(generation)));
@@ -277,20 +291,38 @@ Status TableWriterImpl::CopyKeysWithout(const std::vector<uint64_t>& dropped_row
   return Status::Ok();
 }
 
-Status TableWriterImpl::CommitInner(TableInfo* info) {
-  EDO_RETURN_IF_ERROR(generation_->FlushChunk());
-  const bool has_keys = options_.key_kind != KeyKind::kDense;
-  if (has_keys) {
-    std::vector<DuplicateRows> duplicates;
-    EDO_RETURN_IF_ERROR(generation_->keys().Finish(&duplicates));
-    if (!duplicates.empty()) {
-      EDO_RETURN_IF_ERROR(options_.on_duplicate == OnDuplicate::kError
-                              ? RefuseDuplicates(duplicates)
-                              : DropDuplicates(duplicates));
-    }
-  }
+Status TableWriterImpl::PutInOrder() {
+  const OrderStep step = StepOf(options_);
   storage::BulkWriter& files = generation_->files();
   EDO_RETURN_IF_ERROR(files.Finish());
+  const storage::TableRecord record = MakeRecord();
+  EDO_ASSIGN_OR_RETURN(const auto pin, store_->Stage(generation_->generation(), &files));
+  const StoreContext& context = *store_->context();
+  const RowSource source{context.rows.get(), &record, codec_.get()};
+  std::vector<uint64_t> counts;
+  if (!options_.order.file.empty()) {
+    EDO_ASSIGN_OR_RETURN(counts, ReadCounts(options_.order, source, step, &order_report_));
+  }
+  std::vector<uint64_t> order;
+  if (options_.order.kind == OrderKind::kCounts) {
+    order = OrderByCount(counts, {});
+  } else {
+    const std::vector<uint8_t> tiers =
+        options_.order.file.empty() ? TiersOfPlaces(record.info.rows, {}) : TiersOfCounts(counts);
+    counts = {};
+    EDO_ASSIGN_OR_RETURN(order, OrderByTier(source, tiers, {}, context.order_limits, step));
+  }
+  EDO_ASSIGN_OR_RETURN(auto ordered, NewGeneration(store_, options_));
+  EDO_RETURN_IF_ERROR(CopyInOrder(source, order, context.order_limits, step, ordered.get()));
+  EDO_RETURN_IF_ERROR(
+      WriteOrderPages(options_.key_kind, std::move(order), &ordered->files(), &order_pages_));
+  generation_ = std::move(ordered);
+  return Status::Ok();
+}
+
+storage::TableRecord TableWriterImpl::MakeRecord() const {
+  const bool has_keys = options_.key_kind != KeyKind::kDense;
+  const storage::BulkWriter& files = generation_->files();
   storage::TableRecord record;
   TableInfo& t = record.info;
   t.name = name_;
@@ -309,14 +341,38 @@ Status TableWriterImpl::CommitInner(TableInfo* info) {
   t.chunk_rows = generation_->layout().rows;
   t.chunk_count = generation_->chunk_count();
   t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
-  t.key_file_bytes = has_keys ? files.file_bytes(PageKind::kKeys) : 0;
+  t.key_file_bytes = files.file_bytes(PageKind::kKeys);
   t.metadata = options_.metadata;
   record.chunk_bytes = generation_->layout().bytes;
   record.key_pages = has_keys ? generation_->keys().key_pages() : 0;
   record.keys_per_page = has_keys ? storage::KeysPerPage(options_.key_kind) : 0;
   record.index_buckets = has_keys ? generation_->keys().index_buckets() : 0;
   record.chunk_files = files.file_count(PageKind::kChunk);
-  record.key_files = has_keys ? files.file_count(PageKind::kKeys) : 0;
+  record.key_files = files.file_count(PageKind::kKeys);
+  return record;
+}
+
+Status TableWriterImpl::CommitInner(TableInfo* info) {
+  EDO_RETURN_IF_ERROR(generation_->FlushChunk());
+  if (options_.key_kind != KeyKind::kDense) {
+    std::vector<DuplicateRows> duplicates;
+    EDO_RETURN_IF_ERROR(generation_->keys().Finish(&duplicates));
+    if (!duplicates.empty()) {
+      EDO_RETURN_IF_ERROR(options_.on_duplicate == OnDuplicate::kError
+                              ? RefuseDuplicates(duplicates)
+                              : DropDuplicates(duplicates));
+    }
+  }
+  const bool ordered = options_.order.kind != OrderKind::kFile;
+  if (ordered) EDO_RETURN_IF_ERROR(PutInOrder());
+  storage::BulkWriter& files = generation_->files();
+  EDO_RETURN_IF_ERROR(files.Finish());
+  storage::TableRecord record = MakeRecord();
+  if (ordered) {
+    record.info.order = OrderKindName(options_.order.kind);
+    record.order_pages = order_pages_;
+    record.order_entries_per_page = storage::kOrderEntriesPerPage;
+  }
   EDO_RETURN_IF_ERROR(store_->CommitTable(record, options_.replace, &files));
   *info = std::move(record.info);
   return Status::Ok();

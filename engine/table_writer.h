@@ -10,6 +10,7 @@
 
 #include "edo/store.h"
 #include "engine/position_map.h"
+#include "storage/catalog.h"
 #include "storage/chunk_layout.h"
 #include "storage/codec.h"
 #include "storage/key_directory_builder.h"
@@ -60,6 +61,7 @@ class TableWriterImpl : public TableWriter {
   Status AppendCodes(std::span<const std::byte> codes, const Rows& keys) override;
   Result<TableInfo> Commit() override;
   const std::vector<DroppedRow>& dropped() const override { return dropped_; }
+  const OrderReport& order_report() const override { return order_report_; }
 
  private:
   TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
@@ -79,6 +81,9 @@ class TableWriterImpl : public TableWriter {
   Status DropDuplicates(const std::vector<storage::DuplicateRows>& duplicates);
   Status CopyWithout(const std::vector<uint64_t>& dropped_rows, GenerationWriter* to);
   Status CopyKeysWithout(const std::vector<uint64_t>& dropped_rows, GenerationWriter* to);
+  // Replaces the generation by one with the rows in the order that was asked for.
+  Status PutInOrder();
+  storage::TableRecord MakeRecord() const;
   Status CommitInner(TableInfo* info);
 
   StoreImpl* const store_;
@@ -88,6 +93,8 @@ class TableWriterImpl : public TableWriter {
   std::unique_ptr<GenerationWriter> generation_;
   PositionMap positions_;
   std::vector<DroppedRow> dropped_;
+  OrderReport order_report_;
+  uint64_t order_pages_ = 0;
   bool spent_ = false;  // committed, or failed
 };
 

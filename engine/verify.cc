@@ -10,6 +10,7 @@
 #include "engine/lookup.h"
 #include "storage/codec.h"
 #include "storage/key_page.h"
+#include "storage/order_page.h"
 #include "storage/store_file.h"
 
 namespace edo::engine {
@@ -48,6 +49,7 @@ class Verifier {
     for (const TableRecord& table : tables) {
       EDO_RETURN_IF_ERROR(Chunks(table));
       if (table.info.key_kind != KeyKind::kDense) EDO_RETURN_IF_ERROR(Keys(table));
+      if (table.ordered()) EDO_RETURN_IF_ERROR(Order(table));
       ++report_.tables;
       report_.keys += table.info.rows;
     }
@@ -131,7 +133,7 @@ class Verifier {
     damage.number = number;
     damage.what = s.message();
     damage.file = context_.rows->FileOf(kind, table.info.generation, number);
-    if (kind != PageKind::kIndex) {
+    if (kind == PageKind::kChunk || kind == PageKind::kKeys) {
       const uint64_t rows_a_page =
           kind == PageKind::kChunk ? table.info.chunk_rows : table.keys_per_page;
       damage.first_row = number * rows_a_page;
@@ -207,6 +209,55 @@ class Verifier {
                     std::to_string(keys_seen) + " keys)";
       Add(std::move(damage));
     }
+    return Status::Ok();
+  }
+
+  // The order must be a permutation, and both directions must agree. Digests of sums stand in for
+  // the sets, as for keys.
+  Status Order(const TableRecord& table) {
+    const uint64_t rows = table.info.rows;
+    const uint64_t one_way = storage::OrderPagesOneWay(rows, table.order_entries_per_page);
+    const size_t before = report_.damages.size();
+    uint64_t all_rows = 0, rows_seen = 0;
+    uint64_t forward = 0, backward = 0;  // of (place, row)
+    for (uint64_t r = 0; r < rows; ++r) all_rows += EntryDigest(0, 0, r);
+    report_.key_pages += table.order_pages;
+    EDO_RETURN_IF_ERROR(
+        Pages(table, PageKind::kOrder, table.order_pages,
+              [&](uint64_t number, const PageView& page) -> Status {
+                const bool is_forward = number < one_way;
+                const uint64_t first =
+                    (is_forward ? number : number - one_way) * table.order_entries_per_page;
+                EDO_RETURN_IF_ERROR(storage::CheckOrder(
+                    page, std::min<uint64_t>(table.order_entries_per_page, rows - first)));
+                for (uint64_t i = 0; i < page.count; ++i) {
+                  const uint64_t entry = storage::OrderEntry(page, i);
+                  if (entry >= rows) {
+                    return Status::Corruption("entry " + std::to_string(entry) + " in a table of " +
+                                              std::to_string(rows) + " rows");
+                  }
+                  if (is_forward) {
+                    rows_seen += EntryDigest(0, 0, entry);
+                    forward += EntryDigest(1, first + i, entry);
+                  } else {
+                    backward += EntryDigest(1, entry, first + i);
+                  }
+                }
+                return Status::Ok();
+              }));
+    if (report_.damages.size() != before) return Status::Ok();
+    std::string what;
+    if (rows_seen != all_rows) {
+      what = "the order pages do not name every row once";
+    } else if (table.order_pages > one_way && forward != backward) {
+      what = "the order pages from places to rows and from rows to places do not agree";
+    }
+    if (what.empty()) return Status::Ok();
+    Damage damage;
+    damage.table = table.info.name;
+    damage.part = storage::PageKindName(PageKind::kOrder);
+    damage.what = what;
+    Add(std::move(damage));
     return Status::Ok();
   }
 

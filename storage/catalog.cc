@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "storage/little_endian.h"
+#include "storage/order_page.h"
 
 namespace edo::storage {
 namespace {
@@ -35,6 +36,10 @@ enum Tag : uint16_t {
   kKeyFileBytes = 31,
   kCreated = 32,
   kMetadata = 33,  // repeated: u32 length of the name, name, value
+  // Only of tables that are stored in another order than their source's.
+  kOrderPages = 34 | kMustUnderstand,
+  kOrderEntries = 35 | kMustUnderstand,
+  kOrderName = 36,
 };
 
 void AddField(uint16_t tag, std::string_view bytes, std::string* out) {
@@ -153,6 +158,13 @@ bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
       return TakeNumber(value, &r->info.created_unix_s);
     case kMetadata:
       return TakeMetadata(value, &r->info.metadata);
+    case kOrderPages:
+      return TakeNumber(value, &r->order_pages);
+    case kOrderEntries:
+      return TakeNumber32(value, &r->order_entries_per_page);
+    case kOrderName:
+      r->info.order = value;
+      return true;
     default:
       return false;
   }
@@ -168,7 +180,8 @@ Status CheckTableRecord(const TableRecord& r) {
   const bool keys_fit = t.key_kind == KeyKind::kDense ||
                         (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
                          r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
-  if (sizes_fit && keys_fit) return Status::Ok();
+  const bool order_fits = r.order_pages == OrderPages(t.key_kind, t.rows, r.order_entries_per_page);
+  if (sizes_fit && keys_fit && order_fits) return Status::Ok();
   return Status::Corruption("record's numbers contradict each other (rows " +
                             std::to_string(t.rows) + ", dim " + std::to_string(t.dim) +
                             ", chunks " + std::to_string(t.chunk_count) + ")");
@@ -222,6 +235,11 @@ std::string EncodeTableRecord(const TableRecord& r) {
     std::string pair;
     AppendLE<uint32_t>(static_cast<uint32_t>(name.size()), &pair);
     AddField(kMetadata, pair + name + value, &out);
+  }
+  if (r.ordered()) {
+    AddNumber(kOrderPages, r.order_pages, &out);
+    AddNumber(kOrderEntries, r.order_entries_per_page, &out);
+    AddField(kOrderName, r.info.order, &out);
   }
   return Sealed(std::move(out));
 }

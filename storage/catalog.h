@@ -28,6 +28,11 @@ struct TableRecord {
   uint64_t index_buckets = 0;
   uint64_t chunk_files = 0;  // SST files; an open counts them
   uint64_t key_files = 0;
+  // Of a table whose rows do not stand in the order of their source (order_page.h); else 0.
+  uint64_t order_pages = 0;
+  uint32_t order_entries_per_page = 0;
+
+  bool ordered() const { return order_entries_per_page != 0; }
 };
 
 std::string EncodeStoreRecord(const StoreRecord& record);

@@ -1,48 +1,11 @@
 #include "storage/key_directory.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "storage/key_page.h"
+#include "storage/page_groups.h"
 
 namespace edo::storage {
-namespace {
-
-// Places 0..n-1 sorted by value, and the distinct values in order.
-template <typename Value>
-std::vector<uint32_t> SortedPlaces(std::span<const Value> values) {
-  std::vector<uint32_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return values[a] != values[b] ? values[a] < values[b] : a < b;
-  });
-  return order;
-}
-
-// Groups of places that need the same page.
-struct PageGroups {
-  std::vector<uint32_t> order;  // places, grouped by page
-  std::vector<uint64_t> pages;  // distinct page numbers, ascending
-  std::vector<uint32_t> begin;  // (pages + 1) first place of each group in `order`
-};
-
-PageGroups GroupByPage(std::span<const uint64_t> page_of) {
-  PageGroups groups;
-  groups.order = SortedPlaces(page_of);
-  for (uint32_t i = 0; i < groups.order.size(); ++i) {
-    const uint64_t page = page_of[groups.order[i]];
-    if (groups.pages.empty() || groups.pages.back() != page) {
-      groups.pages.push_back(page);
-      groups.begin.push_back(i);
-    }
-  }
-  groups.begin.push_back(static_cast<uint32_t>(groups.order.size()));
-  return groups;
-}
-
-}  // namespace
-
 KeyDirectory::KeyDirectory(const RowStore* store, const TableRecord& record)
     : store_(store),
       kind_(record.info.key_kind),

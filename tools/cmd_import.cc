@@ -37,8 +37,12 @@ class ImportVerb final : public Verb {
         ->type_name("F32|F16|BF16|INT8");
     AddStrictness();
     AddCount("--limit", &limit_, 0, INT64_MAX, "Read at most this many rows")->type_name("N");
-    app->add_option("--order", order_, "Order of the rows in the store; `file` is the only one")
-        ->type_name("file");
+    app->add_option(
+           "--order", order_,
+           "Order of the rows in the store: `file`, `counts:FILE`, `trace:FILE`, `tiered`, "
+           "`tiered:FILE`. Rows used together should stand together; see the man page")
+        ->type_name("ORDER")
+        ->default_str("file");
     app->add_flag("-f,--force", options_.replace, "Replace a table of this name, in one step");
     AddCount("--threads", &threads_, 1, 256, "1: no reading ahead")
         ->type_name("N")
@@ -118,9 +122,9 @@ Status ImportVerb::FillOptions() {
   if (!codec_.empty()) {
     EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
   }
-  if (order_ != "file") {
-    return Status::InvalidArgument("--order: '" + order_ + "' is not known; `file` is");
-  }
+  auto order = RowOrder::Parse(order_);
+  if (!order.ok()) return order.status().WithContext("--order");
+  options_.order = std::move(*order);
   for (const std::string& pair : meta_) {
     const size_t equals = pair.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -155,6 +159,9 @@ Result<ImportReport> ImportVerb::DoImport(Console* console, ImportNotes* notes) 
   // A name that is mistyped must not make a store first.
   if (const std::string& path = options_.source.path; path != "-" && !fs::exists(path, ignored)) {
     return Status::NotFound("'" + path + "' does not exist");
+  }
+  if (const std::string& path = options_.order.file; !path.empty() && !fs::exists(path, ignored)) {
+    return Status::NotFound("--order: '" + path + "' does not exist");
   }
   const bool directory_was_there = fs::exists(store_, ignored);
   bool made = false;
@@ -191,6 +198,14 @@ void ImportVerb::Report(Console* console, const ImportReport& report, const Impo
                 HumanBytes(report.input_bytes) + " in the file -> " +
                 HumanBytes(table.chunk_file_bytes) + " rows + " + HumanBytes(table.key_file_bytes) +
                 " keys");
+  if (options_.order.kind != OrderKind::kFile) {
+    console->Note("rows are in order '" + table.order + "'");
+  }
+  if (report.order.keys_unknown != 0) {
+    console->Note(HumanCount(report.order.keys_unknown) + " of " +
+                  CountOf(report.order.keys, "key") + " in " + options_.order.file +
+                  " are not in the table; the first is " + report.order.first_unknown);
+  }
   const auto count = [&](uint64_t n, const char* noun, const char* what) {
     if (n != 0) console->Note(CountOf(n, noun) + " " + what);
   };
@@ -225,6 +240,15 @@ void ImportVerb::ReportJson(Console* console, const ImportReport& report, const 
   json.Field("keys_changed", report.keys_changed);
   json.Field("rows_zero", report.rows_zero);
   json.Field("input_bytes", report.input_bytes);
+  json.Name("order");
+  json.BeginObject();
+  json.Field("order", std::string_view(report.table.order));
+  json.Field("file", std::string_view(options_.order.file));
+  json.Field("lines", report.order.lines);
+  json.Field("keys", report.order.keys);
+  json.Field("keys_unknown", report.order.keys_unknown);
+  json.Field("first_unknown", std::string_view(report.order.first_unknown));
+  json.EndObject();
   json.Field("seconds", seconds);
   json.Name("warnings");
   json.BeginArray();
@@ -238,7 +262,8 @@ int ImportVerb::Run(Console* console) {
   if (const Status s = FillOptions(); !s.ok()) return console->Usage(s.message(), "import");
   if (!bad_rows_.empty()) {
     std::error_code ignored;
-    for (const std::string& input : {options_.source.path, options_.source.keys}) {
+    for (const std::string& input :
+         {options_.source.path, options_.source.keys, options_.order.file}) {
       if (fs::equivalent(bad_rows_, input, ignored)) {
         return console->Usage("--bad-rows would overwrite the input '" + input + "'", "import");
       }

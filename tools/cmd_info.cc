@@ -122,6 +122,7 @@ class InfoVerb final : public Verb {
     Line(console, "as plain F32", HumanBytes(PlainBytes(info)));
     Line(console, "chunks",
          std::to_string(info.chunk_count) + " of " + std::to_string(info.chunk_rows) + " rows");
+    Line(console, "order", info.order);
     Line(console, "generation", std::to_string(info.generation));
     Line(console, "imported", TimeText(info.created_unix_s));
     for (const auto& [key, value] : info.metadata) {

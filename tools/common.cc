@@ -61,6 +61,7 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("codec", info.codec.ToString());
   json->Field("dim", info.dim);
   json->Field("rows", info.rows);
+  json->Field("order", std::string_view(info.order));
   json->Field("generation", info.generation);
   json->Field("created_unix_s", info.created_unix_s);
   json->Field("row_bytes", info.row_bytes);

@@ -88,6 +88,7 @@ std::unique_ptr<Verb> MakeGet(CLI::App* parent);
 std::unique_ptr<Verb> MakeNn(CLI::App* parent);
 std::unique_ptr<Verb> MakeStats(CLI::App* parent);
 std::unique_ptr<Verb> MakeVerify(CLI::App* parent);
+std::unique_ptr<Verb> MakeAdvise(CLI::App* parent);
 std::unique_ptr<Verb> MakeDrop(CLI::App* parent);
 std::unique_ptr<Verb> MakeRename(CLI::App* parent);
 std::unique_ptr<Verb> MakeCompletions(CLI::App* parent);

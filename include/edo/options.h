@@ -16,7 +16,7 @@ namespace edo {
 
 // What the keys of a table are. Fixed when the table is made.
 enum class KeyKind : uint8_t {  // ON DISK: never renumber
-  kDense = 0,                   // the key is the row number, 0 .. rows-1
+  kDense = 0,                   // the key is the row's place in the source, 0 .. rows-1
   kInt64 = 1,                   // any signed 64-bit value, none reserved
   kText = 2,  // any bytes up to kMaxKeyBytes, kept exactly; the empty key is a key
 };

@@ -4,8 +4,11 @@
 // change what an open handle returns; open it again to see the new rows. The Store must outlive
 // its tables. Every method is safe to call from many threads at once.
 //
-// Keys: a dense table takes row numbers, an int64 table any 64-bit id, a text table any bytes.
-// Every row also has a row number 0..rows-1 in the order of the import.
+// Keys: a dense table takes the places 0..rows-1 that rows had in their source, an int64 table any
+// 64-bit id, a text table any bytes. Every row also has a row number 0..rows-1: where it stands in
+// the table. Without an order (row_order.h) that is its place in the source, so that keys of a
+// dense table and row numbers are the same; with one they are not: calls named after Rows take row
+// numbers, the others keys, and a key of a dense table costs what one of an int64 table costs.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +42,8 @@ struct TableInfo {
   uint32_t chunk_rows = 0;      // rows a chunk
   uint64_t chunk_count = 0;
   uint64_t chunk_file_bytes = 0;  // on disk: files of chunks
-  uint64_t key_file_bytes = 0;    // on disk: files of the key directory, both ways
+  uint64_t key_file_bytes = 0;    // on disk: files of the key directory, both ways, and the order
+  std::string order = "file";  // of the rows: "file", "counts", "trace" or "tiered" (row_order.h)
   Metadata metadata;
 };
 
@@ -82,7 +86,8 @@ struct ScanBatch {
   uint64_t first_row = 0;
   uint64_t row_count = 0;
   std::span<const float> values;      // (row_count, dim); empty when values were not asked
-  std::span<const int64_t> int_keys;  // (row_count) for int64 tables
+  std::span<const int64_t> int_keys;  // (row_count) for int64 tables, and for dense ones in another
+                                      // order than their source's, whose keys are not row numbers
   std::span<const std::string_view> text_keys;  // (row_count) for text tables
 };
 
@@ -226,7 +231,7 @@ class Table {
   virtual Result<bool> Contains(std::string_view token) const = 0;
 
   // Keys of rows, in the order asked. kInvalidArgument for a row number >= rows.
-  // A dense table's keys are the row numbers.
+  // A dense table's keys are the places in the source: without an order, the row numbers.
   virtual Result<std::vector<int64_t>> IntKeysOf(std::span<const uint64_t> row_numbers) const = 0;
   virtual Result<std::vector<std::string>> TextKeysOf(
       std::span<const uint64_t> row_numbers) const = 0;

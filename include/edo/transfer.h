@@ -1,8 +1,9 @@
 // Import and Export between a table and a file of an outside format.
 //
-// Both stream in constant memory. Import sniffs content first and extension second; a format given
-// in the options wins. Strict by default: what a lenient option lets through is counted and listed
-// in the report. Formats by name: see ImportFormats() and ExportFormats(); bytes: docs/formats.md.
+// Both stream in constant memory (but for an order of the rows: TableOptions). Import sniffs
+// content first and extension second; a format given in the options wins. Strict by default: what a
+// lenient option lets through is counted and listed in the report. Formats by name: see
+// ImportFormats() and ExportFormats(); bytes: docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "edo/codec_spec.h"
 #include "edo/options.h"
+#include "edo/row_order.h"
 #include "edo/status.h"
 #include "edo/store.h"
 #include "edo/table.h"
@@ -68,6 +70,7 @@ struct ImportOptions {
   bool reproducible = false;  // see TableOptions
   uint32_t threads = 2;       // 1: all in the calling thread; 2 or more: reads ahead
   Metadata metadata;          // added to what the source carries; wins over it
+  RowOrder order{};           // of the rows in the table; see TableOptions
   ProgressFunction progress;
 };
 
@@ -85,6 +88,7 @@ struct ImportReport {
   uint64_t values_non_finite = 0;  // kept by non_finite = keep
   uint64_t rows_zero = 0;          // rows that are all zeros
   uint64_t input_bytes = 0;        // as read from the file, compressed
+  OrderReport order;               // what the file of the order said
   std::vector<std::string> warnings;
 };
 
@@ -107,9 +111,10 @@ struct ExportReport {
   uint64_t bytes = 0;
 };
 
-// Exports a table. Values are the table's decoded values: text formats print the shortest decimals
-// that read back to the same float. A format that cannot hold a key (a newline in a text line, ...)
-// ends in kBadInput naming the key before the target file is made.
+// Exports a table, in the order that its source had, whatever order its rows are stored in. Values
+// are the table's decoded values: text formats print the shortest decimals that read back to the
+// same float. A format that cannot hold a key (a newline in a text line, ...) ends in kBadInput
+// naming the key before the target file is made.
 Result<ExportReport> Export(const Table& table, const ExportOptions& options);
 
 struct FormatInfo {

@@ -34,30 +34,56 @@ std::string TextKey(uint64_t row) {
 }
 int64_t IntKey(uint64_t row) { return static_cast<int64_t>(row * 0x9e3779b97f4a7c15u); }
 
+void WriteTable(Store* store, const GoldenTable& t, const RowOrder& order) {
+  TableOptions options;
+  options.order = order;
+  options.dim = t.dim;
+  options.key_kind = t.kind;
+  options.codec = *CodecSpec::Parse(t.codec);
+  options.reproducible = true;
+  options.metadata = {{"licence", "CC0-1.0"}};
+  auto writer = store->CreateTable(t.name, options);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  const std::vector<float> values = test::RowsOf(0, kRows, t.dim);
+  std::vector<std::string> texts;
+  std::vector<int64_t> ints;
+  for (uint64_t r = 0; r < kRows; ++r) {
+    texts.push_back(TextKey(r));
+    ints.push_back(IntKey(r));
+  }
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  TableWriter::Rows rows;
+  rows.values = values;
+  if (t.kind == KeyKind::kText) rows.text_keys = views;
+  if (t.kind == KeyKind::kInt64) rows.int_keys = ints;
+  EDO_ASSERT_OK((*writer)->Append(rows));
+  ASSERT_TRUE((*writer)->Commit().ok());
+}
+
 void WriteTables(Store* store) {
-  for (const GoldenTable& t : kTables) {
-    TableOptions options;
-    options.dim = t.dim;
-    options.key_kind = t.kind;
-    options.codec = *CodecSpec::Parse(t.codec);
-    options.reproducible = true;
-    options.metadata = {{"licence", "CC0-1.0"}};
-    auto writer = store->CreateTable(t.name, options);
-    ASSERT_TRUE(writer.ok()) << writer.status().ToString();
-    const std::vector<float> values = test::RowsOf(0, kRows, t.dim);
-    std::vector<std::string> texts;
-    std::vector<int64_t> ints;
-    for (uint64_t r = 0; r < kRows; ++r) {
-      texts.push_back(TextKey(r));
-      ints.push_back(IntKey(r));
-    }
-    const std::vector<std::string_view> views(texts.begin(), texts.end());
-    TableWriter::Rows rows;
-    rows.values = values;
-    if (t.kind == KeyKind::kText) rows.text_keys = views;
-    if (t.kind == KeyKind::kInt64) rows.int_keys = ints;
-    EDO_ASSERT_OK((*writer)->Append(rows));
-    ASSERT_TRUE((*writer)->Commit().ok());
+  for (const GoldenTable& t : kTables) WriteTable(store, t, {});
+}
+
+// Tables in another order than that of their rows (tests/data/v1/store_ordered).
+constexpr GoldenTable kOrderedTables[] = {
+    {"dense-tiered", KeyKind::kDense, "INT8", 20},
+    {"text-counts", KeyKind::kText, "F16", 7},
+    {"int64-trace", KeyKind::kInt64, "F32", 5},
+};
+
+void WriteOrderedTables(Store* store, const test::TempDir& dir) {
+  std::string counts, trace;
+  for (uint64_t r = 2; r < kRows; ++r) {
+    counts += TextKey(r) + "\t" + std::to_string(r * 37 % 101) + "\n";
+    trace += std::to_string(IntKey(r * r % kRows)) + (r % 5 == 0 ? "\n" : " ");
+  }
+  test::WriteFile(dir.File("counts"), counts);
+  test::WriteFile(dir.File("trace"), trace);
+  const RowOrder orders[] = {{OrderKind::kTiered, ""},
+                             {OrderKind::kCounts, dir.File("counts")},
+                             {OrderKind::kTrace, dir.File("trace")}};
+  for (size_t i = 0; i < std::size(kOrderedTables); ++i) {
+    WriteTable(store, kOrderedTables[i], orders[i]);
   }
 }
 
@@ -84,6 +110,7 @@ std::string PagesOf(const Store& store, const std::string& name) {
     add(storage::PageKind::kKeys, impl.record().key_pages);
     add(storage::PageKind::kIndex, impl.record().index_buckets);
   }
+  add(storage::PageKind::kOrder, impl.record().order_pages);
   return bytes;
 }
 
@@ -94,6 +121,34 @@ TEST(Golden, WriteWhenAsked) {
   auto store = Store::Create(directory);
   ASSERT_TRUE(store.ok()) << store.status().ToString();
   WriteTables(store->get());
+  auto ordered = Store::Create(std::string(directory) + "_ordered");
+  ASSERT_TRUE(ordered.ok()) << ordered.status().ToString();
+  WriteOrderedTables(ordered->get(), test::TempDir());
+}
+
+TEST(Golden, OrderedStoreReadsAndItsPagesAreWhatIsWrittenToday) {
+  const test::TempDir dir;
+  std::filesystem::copy(test::DataFile("v1/store_ordered"), dir.File("store"));
+  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  ASSERT_TRUE(golden.ok()) << golden.status().ToString();
+  const auto report = (*golden)->Verify({});
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damages.empty());
+  auto today = test::NewStore(test::StoreBody::kMemory, "");
+  WriteOrderedTables(today.get(), dir);
+  ASSERT_EQ((*golden)->Tables().size(), std::size(kOrderedTables));
+  for (const GoldenTable& t : kOrderedTables) {
+    SCOPED_TRACE(t.name);
+    EXPECT_EQ(PagesOf(**golden, t.name), PagesOf(*today, t.name));
+  }
+  auto ints = (*golden)->OpenTable("int64-trace");
+  ASSERT_TRUE(ints.ok());
+  EXPECT_EQ((*ints)->info().order, "trace");
+  std::vector<int64_t> keys;
+  for (uint64_t r = 0; r < kRows; ++r) keys.push_back(IntKey(r));
+  std::vector<float> out(kRows * 5);
+  EDO_ASSERT_OK((*ints)->Lookup(std::span<const int64_t>(keys), {}, out.data()));
+  EXPECT_EQ(out, test::RowsOf(0, kRows, 5));
 }
 
 TEST(Golden, VersionOneStoreReadsAndItsPagesAreWhatIsWrittenToday) {

@@ -11,6 +11,7 @@
 #include "storage/catalog.h"
 #include "storage/key_page.h"
 #include "storage/little_endian.h"
+#include "storage/order_page.h"
 #include "storage/page.h"
 #include "storage/page_key.h"
 #include "storage/rocksdb_block.h"
@@ -49,6 +50,9 @@ void FuzzPage(const PageView& page, uint64_t hash) {
     size_t total = 0;
     for (const std::string_view text : texts) total += text.size();
     Require(total <= page.payload.size());
+  }
+  if (CheckOrder(page, page.count).ok()) {
+    for (uint64_t i = 0; i < page.count; ++i) Require(OrderEntry(page, i) < kMaxRows);
   }
   std::vector<int64_t> ids;
   if (ReadIntKeys(page, &ids).ok()) Require(ids.size() == page.count);

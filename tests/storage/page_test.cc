@@ -13,6 +13,7 @@
 #include "storage/catalog.h"
 #include "storage/chunk_layout.h"
 #include "storage/key_page.h"
+#include "storage/order_page.h"
 #include "storage/page_checksum.h"
 #include "storage/page_key.h"
 #include "storage/store_file.h"
@@ -81,6 +82,38 @@ TEST(PageKey, IsBigEndianGenerationThenNumber) {
   const uint64_t id = DecodePageId({index.data(), index.size()});
   EXPECT_EQ(GenerationOf(id), 1u);
   EXPECT_EQ(NumberOf(id), 2u);
+  const PageKeyBytes order = EncodePageKey(PageKind::kOrder, 1, 2);
+  EXPECT_EQ(Hex({order.data(), order.size()}), "000001c000000002");
+  EXPECT_EQ(NumberOf(DecodePageId({order.data(), order.size()})), 2u);
+  EXPECT_EQ(NumberOf(PageId(PageKind::kChunk, 1, kMaxPageNumber)), kMaxPageNumber);
+}
+
+TEST(OrderPage, BytesAreAsDocumentedAndMustFitTheirCount) {
+  const auto hex_of = [](uint64_t number, const std::vector<uint64_t>& entries) {
+    std::string bytes;
+    StartPage(&bytes);
+    AppendOrder(entries, &bytes);
+    SealPage(number, static_cast<uint32_t>(entries.size()), &bytes);
+    return Hex(bytes);
+  };
+  EXPECT_EQ(hex_of(0, {1, 2, 0}), "5ecc513f030000000000000000000000010000000002000000000000000000");
+  EXPECT_EQ(hex_of(1, {2, 0, 1}), "b3c3ed73030000000100000000000000020000000000000000000100000000");
+  std::string page;
+  StartPage(&page);
+  AppendOrder(std::vector<uint64_t>{2, 0, 0x0102030405}, &page);
+  SealPage(4, 3, &page);
+  EXPECT_EQ(Hex(page).substr(32), "020000000000000000000504030201");
+  const auto view = OpenPage(page, 4);
+  ASSERT_TRUE(view.ok());
+  EDO_EXPECT_OK(CheckOrder(*view, 3));
+  EXPECT_EQ(OrderEntry(*view, 0), 2u);
+  EXPECT_EQ(OrderEntry(*view, 2), 0x0102030405u);
+  EXPECT_EQ(CheckOrder(*view, 2).code(), StatusCode::kCorruption);
+  EXPECT_EQ(CheckOrder({3, view->payload.substr(1)}, 3).code(), StatusCode::kCorruption);
+  EXPECT_EQ(OrderPages(KeyKind::kText, 801, 800), 2u);
+  EXPECT_EQ(OrderPages(KeyKind::kDense, 800, 800), 2u);
+  EXPECT_EQ(OrderPages(KeyKind::kDense, 0, 800), 0u);
+  EXPECT_EQ(OrderPages(KeyKind::kDense, 800, 0), 0u);
 }
 
 // The rule of chunk_layout.h over every row size to 20,000 bytes: rows fit, nothing is read that is
@@ -206,6 +239,33 @@ TEST(Catalog, RecordsComeBackAndDamageIsSeen) {
   TableRecord impossible = SomeRecord();
   impossible.info.chunk_count = 25;
   EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(impossible)).status().code(),
+            StatusCode::kCorruption);
+}
+
+TEST(Catalog, AnOrderIsThreeFieldsMore) {
+  const std::string plain = EncodeTableRecord(SomeRecord());
+  EXPECT_EQ(DecodeTableRecord("words", plain)->info.order, "file");
+  TableRecord ordered = SomeRecord();
+  ordered.info.order = "tiered";
+  ordered.order_entries_per_page = 800;
+  ordered.order_pages = 2;
+  const std::string bytes = EncodeTableRecord(ordered);
+  EXPECT_EQ(Hex(std::string_view(bytes).substr(plain.size() - 8, bytes.size() - plain.size())),
+            "2280"
+            "08000000"
+            "0200000000000000"
+            "2380"
+            "08000000"
+            "2003000000000000"
+            "2400"
+            "06000000"
+            "746965726564");
+  const auto back = DecodeTableRecord("words", bytes);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->info.order, "tiered");
+  EXPECT_EQ(EncodeTableRecord(*back), bytes);
+  ordered.order_pages = 1;
+  EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(ordered)).status().code(),
             StatusCode::kCorruption);
 }
 
