@@ -30,7 +30,7 @@ class OrderedCopy {
     read.failed = [&](std::span<const uint32_t>, ReadFailure failure) {
       if (failed.ok()) failed = failure.status;
     };
-    ReadRowsByChunk(*source_.rows, *source_.record, rows, std::nullopt, read);
+    ReadRowsByChunk(*source_.rows, nullptr, *source_.record, rows, std::nullopt, read);
     EDO_RETURN_IF_ERROR(failed);
     for (uint64_t done = 0; done < rows.size();) {
       uint64_t granted = 0;

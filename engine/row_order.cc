@@ -176,7 +176,7 @@ class TierOrder {
     read.failed = [&](std::span<const uint32_t>, ReadFailure failure) {
       if (failed.ok()) failed = failure.status;
     };
-    ReadRowsByChunk(*source_.rows, *source_.record, rows, std::nullopt, read);
+    ReadRowsByChunk(*source_.rows, nullptr, *source_.record, rows, std::nullopt, read);
     if (!failed.ok()) return failed;
     return RowProjection(std::move(sample), dim);
   }
