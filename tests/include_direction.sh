@@ -31,12 +31,13 @@ forbid storage  'rocksdb/' 'storage/rocksdb_[a-z_]*\.(h|cc)'
 forbid storage  'liburing' 'storage/rocksdb_[a-z_]*\.(h|cc)'
 forbid gpucache '(engine|storage|tools)/|rocksdb/|boost/|cuda|CLI/'
 forbid gpucache 'edo/(store|table|transfer)'
+forbid engine   'boost/' 'engine/executor\.cc'
 forbid engine   'tools/|rocksdb/|cuda|zstd|zlib|liburing|CLI/'
 forbid tools    '(engine|storage|gpucache|kernels)/|rocksdb/|boost/|cuda|zstd|zlib|liburing'
 # RocksDB's types stay behind the row store: no other header of storage/ may name its home.
 forbid storage/readers '(storage/rocksdb_|storage/row_store)'
 forbid storage/writers '(storage/rocksdb_|storage/row_store)'
-# A public header must not change with macros of the user's build.
-if grep -nE '^ *# *if' include/edo/*.h; then echo "^ public headers hold no #if"; bad=1; fi
+# A public header must not change with macros of the user's build; asio.h asks for Boost's version.
+if grep -nE '^ *# *if' include/edo/*.h | grep -v '^include/edo/asio.h:'; then echo "^ public headers hold no #if"; bad=1; fi
 [ "$bad" = 0 ] && echo "include direction: ok"
 exit $bad

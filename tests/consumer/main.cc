@@ -48,6 +48,15 @@ edo::Status Run(const std::string& directory) {
       return edo::Status::Corruption("the device's rows are not the host's");
     }
   }
+  const std::vector<std::vector<uint64_t>> batches{{1}, {0, 1}};
+  EDO_ASSIGN_OR_RETURN(const auto pipeline, table->MakePipeline(edo::KeysFrom(batches)));
+  float sum = 0;
+  for (const edo::PipelineBatch& batch : *pipeline) {
+    EDO_RETURN_IF_ERROR(batch.status);
+    for (const float value : batch.values) sum += value;
+  }
+  EDO_RETURN_IF_ERROR(pipeline->status());
+  if (sum != 17.0f) return edo::Status::Corruption("the batches are not those of the table");
   edo::ExportOptions to;
   to.path = directory + ".npy";
   return edo::Export(*table, to).status();
