@@ -29,7 +29,8 @@ Result<std::shared_ptr<kernels::Backend>> DeviceOf(const StoreContext& context);
 // The buffers of those lookups.
 Result<std::shared_ptr<DeviceBuffers>> DeviceBuffersOf(const StoreContext& context);
 
-// The stream on which rows read ahead are copied to a store's device, beside the streams of lookups.
+// The stream on which rows read ahead are copied to a store's device, beside the streams of
+// lookups.
 Result<kernels::Stream> CopyStreamOf(const StoreContext& context);
 
 // For test builds: makes EDO_BACKEND=`name` mean `maker`. Before any store is opened.

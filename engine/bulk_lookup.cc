@@ -17,8 +17,8 @@ namespace edo::engine {
 namespace {
 
 constexpr uint64_t kMostKeys = kMostPlaces - 1;  // of a window: see ReadRowsByChunk
-constexpr uint64_t kRowsAPiece = 4096;                   // handed out at once, at most
-constexpr size_t kMostFailures = 100;                    // listed in the report
+constexpr uint64_t kRowsAPiece = 4096;           // handed out at once, at most
+constexpr size_t kMostFailures = 100;            // listed in the report
 // Beside its encoded row: its number, its place when sorted, its slot, its state.
 constexpr uint64_t kBytesAKey = 32;
 
@@ -114,7 +114,8 @@ Status BulkJob::ResolvePart(const Window::Part& part, Window* window, std::vecto
   }
   window->failures.insert(window->failures.end(), std::make_move_iterator(keys->failures.begin()),
                           std::make_move_iterator(keys->failures.end()));
-  table_.shared_context()->counters.key_pages_read.fetch_add(keys->pages_read, std::memory_order_relaxed);
+  table_.shared_context()->counters.key_pages_read.fetch_add(keys->pages_read,
+                                                             std::memory_order_relaxed);
   return Status::Ok();
 }
 
@@ -174,8 +175,7 @@ Status BulkJob::ReadRows(const std::vector<uint64_t>& rows, Window* window) {
     window->states[i] = RowState::kUnread;
     window->slots[i] = Window::kNone;
   }
-  window->failures.insert(window->failures.end(),
-                          std::make_move_iterator(outcome.failures.begin()),
+  window->failures.insert(window->failures.end(), std::make_move_iterator(outcome.failures.begin()),
                           std::make_move_iterator(outcome.failures.end()));
   return Status::Ok();
 }
@@ -247,8 +247,7 @@ Status BulkJob::HandOut(const Window& window) {
   }
   for (const Window::Part& part : window.parts) {
     for (uint64_t begin = 0; begin < part.count; begin += kRowsAPiece) {
-      EDO_RETURN_IF_ERROR(
-          HandOut(window, part, begin, std::min(kRowsAPiece, part.count - begin)));
+      EDO_RETURN_IF_ERROR(HandOut(window, part, begin, std::min(kRowsAPiece, part.count - begin)));
     }
   }
   return Status::Ok();

@@ -232,9 +232,8 @@ void ChunkReads::Leave(uint64_t generation, std::span<const uint64_t> numbers,
   CountBusy(queued_ + reading_ > 0);
 }
 
-ChunkReads::Share ChunkReads::ShareOf(
-    uint64_t generation, std::span<const uint64_t> numbers,
-    const std::function<std::shared_ptr<ChunkWaiter>()>& waiter) {
+ChunkReads::Share ChunkReads::ShareOf(uint64_t generation, std::span<const uint64_t> numbers,
+                                      const std::function<std::shared_ptr<ChunkWaiter>()>& waiter) {
   Share share;
   const std::lock_guard lock(mutex_);
   for (uint32_t i = 0; i < numbers.size(); ++i) {

@@ -120,8 +120,8 @@ class ChunkReads : public std::enable_shared_from_this<ChunkReads> {
   using Entries = std::unordered_map<uint64_t, Entry>;
 
   void Schedule(std::vector<Executor::Work>* jobs);  // needs mutex_
-  void Queue(uint64_t id, Entry* entry);       // needs mutex_
-  void EraseIfUnused(Entries::iterator entry);  // needs mutex_
+  void Queue(uint64_t id, Entry* entry);             // needs mutex_
+  void EraseIfUnused(Entries::iterator entry);       // needs mutex_
   void Requeue(uint64_t id);
   void LetGo(std::shared_ptr<ChunkWaiter> waiter);
   void Work();

@@ -1,6 +1,8 @@
 #include "engine/executor.h"
 
+// clang-format off
 #include <utility>  // before Boost.Asio: 1.74 uses std::exchange without including it
+// clang-format on
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>

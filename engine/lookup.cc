@@ -96,8 +96,8 @@ class RowsByChunk {
     }
     const auto* const first = reinterpret_cast<const std::byte*>(page.payload.data());
     for (uint32_t i = begin_[c]; i < begin_[c + 1]; ++i) {
-      codes_.push_back(first + (RowAt(i) - number * record_.info.chunk_rows) *
-                                   record_.info.row_bytes);
+      codes_.push_back(first +
+                       (RowAt(i) - number * record_.info.chunk_rows) * record_.info.row_bytes);
     }
     read_.rows(places_, codes_);
     return true;
@@ -148,8 +148,8 @@ class JoinedChunks : public ChunkWaiter {
     const std::lock_guard lock(mutex_);
     if (left_) return {};
     const std::vector<uint64_t>& chunks = rows_->chunks();
-    const auto c = static_cast<size_t>(
-        std::lower_bound(chunks.begin(), chunks.end(), number) - chunks.begin());
+    const auto c = static_cast<size_t>(std::lower_bound(chunks.begin(), chunks.end(), number) -
+                                       chunks.begin());
     {
       const std::lock_guard one(*one_at_a_time_);
       (void)rows_->Take(c, status, page);

@@ -141,7 +141,7 @@ class PrefetchTicketState : public ChunkWaiter,
   bool copying_ = false;  // all chunks have come, the copy to the device has not been made
   bool done_ = false;
   bool given_back_ = false;
-  uint64_t waiting_for_ = 0;  // chunks, and one while they are being asked for
+  uint64_t waiting_for_ = 0;      // chunks, and one while they are being asked for
   std::vector<uint8_t> arrived_;  // (chunks)
   std::vector<uint8_t> failed_;   // (chunks) constant once all have arrived
   Status status_;
@@ -288,8 +288,8 @@ void PrefetchTicketState::Resolve() {
     report_.staged += begins_[i + 1] - begins_[i];
     return {staged_, begins_[i], begins_[i + 1]};
   };
-  const uint64_t joined = prefetcher_->reads().Ask(record().info.generation, chunks_,
-                                                   shared_from_this(), from_kept);
+  const uint64_t joined =
+      prefetcher_->reads().Ask(record().info.generation, chunks_, shared_from_this(), from_kept);
   {
     const std::lock_guard lock(mutex_);
     report_.chunks = chunks_.size();
@@ -302,8 +302,8 @@ void PrefetchTicketState::Resolve() {
 
 ChunkWaiter::Kept PrefetchTicketState::OnChunk(uint64_t number, const Status& status,
                                                const storage::PageView& page) {
-  const size_t i = static_cast<size_t>(
-      std::lower_bound(chunks_.begin(), chunks_.end(), number) - chunks_.begin());
+  const size_t i = static_cast<size_t>(std::lower_bound(chunks_.begin(), chunks_.end(), number) -
+                                       chunks_.begin());
   const uint32_t begin = begins_[i];
   const uint32_t end = begins_[i + 1];
   Status s = status;
@@ -551,13 +551,12 @@ Result<std::unique_ptr<PrefetchTicket>> Prefetcher::Start(const TableImpl* table
   const TableInfo& info = table->info();
   const uint64_t bytes = keys.count() * (info.row_bytes + kBytesAKey);
   if (bytes > most_bytes_) {
-    return Status::InvalidArgument(
-        "table '" + info.name + "': a prefetch of " + std::to_string(keys.count()) +
-        " keys may need " + std::to_string(bytes) + " bytes; prefetch_bytes is " +
-        std::to_string(most_bytes_));
+    return Status::InvalidArgument("table '" + info.name + "': a prefetch of " +
+                                   std::to_string(keys.count()) + " keys may need " +
+                                   std::to_string(bytes) + " bytes; prefetch_bytes is " +
+                                   std::to_string(most_bytes_));
   }
-  auto state =
-      std::make_shared<PrefetchTicketState>(this, table, std::move(keys), options, bytes);
+  auto state = std::make_shared<PrefetchTicketState>(this, table, std::move(keys), options, bytes);
   bool begin = false;
   {
     const std::lock_guard lock(mutex_);

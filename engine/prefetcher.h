@@ -59,8 +59,8 @@ class Prefetcher {
   Executor executor_;
   const std::shared_ptr<ChunkReads> reads_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  uint64_t bytes_ = 0;        // of admitted tickets
+  mutable std::mutex mutex_;                               // guards what follows
+  uint64_t bytes_ = 0;                                     // of admitted tickets
   std::list<std::weak_ptr<PrefetchTicketState>> waiting_;  // in the order they were made
   std::set<PrefetchTicketState*> live_;
   bool closed_ = false;

@@ -181,8 +181,8 @@ GatherOutcome RowGather::ReadEncodedCached(std::span<const uint64_t> rows,
       outcome.unread += places.size();
       outcome.failures.push_back(std::move(failure));
     };
-    outcome.chunks += ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted,
-                                      deadline, read);
+    outcome.chunks +=
+        ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted, deadline, read);
     fill.Flush();
   }
   return outcome;

@@ -32,9 +32,9 @@ Status StoreOptions::Validate() const {
     return Status::InvalidArgument("key_cache_bytes " + std::to_string(key_cache_bytes) +
                                    " is more than 1 TiB");
   }
-  for (const auto& [name, bytes] : {std::pair("cache_bytes", cache_bytes),
-                                    std::pair("device_cache_bytes", device_cache_bytes),
-                                    std::pair("prefetch_bytes", prefetch_bytes)}) {
+  for (const auto& [name, bytes] :
+       {std::pair("cache_bytes", cache_bytes), std::pair("device_cache_bytes", device_cache_bytes),
+        std::pair("prefetch_bytes", prefetch_bytes)}) {
     if (bytes > (uint64_t{1} << 44)) {
       return Status::InvalidArgument(std::string(name) + " " + std::to_string(bytes) +
                                      " is more than 16 TiB");

@@ -21,10 +21,10 @@ void RowStore::ReadStream(PageStream* stream) const {
       } else if (!stream->Next(&request)) {
         break;
       }
-      const bool fits = group.empty() || (request.kind == group[0].kind &&
-                                          request.generation == group[0].generation &&
-                                          request.deadline == group[0].deadline &&
-                                          request.number > group.back().number);
+      const bool fits =
+          group.empty() ||
+          (request.kind == group[0].kind && request.generation == group[0].generation &&
+           request.deadline == group[0].deadline && request.number > group.back().number);
       if (!fits) {
         next = request;
         break;

@@ -36,7 +36,8 @@ std::unique_ptr<RowPeer> MakeRocksdbBlockCache(const std::string& directory, uin
 // page cache before each batch.
 std::unique_ptr<RowPeer> MakeLmdb(const std::string& directory, uint64_t rows, uint32_t row_bytes,
                                   bool cold);
-// An fp32 file of the same rows, mapped, MADV_RANDOM: dropped from the page cache before each batch.
+// An fp32 file of the same rows, mapped, MADV_RANDOM: dropped from the page cache before each
+// batch.
 std::unique_ptr<RowPeer> MakeMappedRows(const std::string& path, uint64_t rows, uint32_t dim);
 // Writes rows one key each through WriteBatch and the log; returns MB of rows a second.
 double RocksdbWriteBatchMBs(const std::string& directory, uint64_t rows, uint32_t row_bytes);

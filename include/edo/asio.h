@@ -2,20 +2,25 @@
 // boost::asio::use_future, use_awaitable, ...). Opt-in: the one public header that includes Boost,
 // 1.74 or later.
 //
-//   auto [status, ticket] = co_await edo::AsyncPrefetch(*table, ids, {}, boost::asio::use_awaitable);
-//   edo::Status s = co_await edo::AsyncLookup(*table, ids, {}, out.data(), nullptr, use_awaitable);
+//   auto [status, ticket] =
+//       co_await edo::AsyncPrefetch(*table, ids, {}, boost::asio::use_awaitable);
+//   edo::Status looked =
+//       co_await edo::AsyncLookup(*table, ids, {}, out, nullptr, boost::asio::use_awaitable);
 //
-// A handler is called exactly once, on its associated executor (boost::asio::system_executor when it
-// has none), never inside the call that starts the operation; also with kCancelled when the store is
-// closed. The disk is read by the store's executor (StoreOptions::executor). With Boost 1.77 or
-// later the cancellation slot of a handler cancels the operation, which then completes with
-// kCancelled. A deadline ends it with kDeadlineExceeded, by a timer of the system executor.
+// A handler is called exactly once, on its associated executor (boost::asio::system_executor when
+// it has none), never inside the call that starts the operation; also with kCancelled when the
+// store is closed. The disk is read by the store's executor (StoreOptions::executor). With
+// Boost 1.77 or later the cancellation slot of a handler cancels the operation, which then
+// completes with kCancelled. A deadline ends it with kDeadlineExceeded, by a timer of the system
+// executor.
 //
 // The table, the tickets and the memory named by spans and pointers must stay until the handler is
 // called; keys are copied before an operation returns.
 #pragma once
 
+// clang-format off
 #include <utility>  // before Boost.Asio: 1.74 uses std::exchange without including it
+// clang-format on
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -46,8 +51,8 @@
 
 namespace edo {
 
-// For StoreOptions::executor: the store's work goes to an executor of Boost.Asio, whose context must
-// outlive the store.
+// For StoreOptions::executor: the store's work goes to an executor of Boost.Asio, whose context
+// must outlive the store.
 template <typename Executor>
 std::function<void(std::function<void()>)> AsExecutor(Executor executor) {
   return [executor](std::function<void()> work) {
@@ -132,8 +137,7 @@ void StartPrefetch(Handler handler, const PrefetchOptions& options, Prefetch pre
   auto operation = std::make_shared<Operation<Handler>>(std::move(handler));
   auto made = std::make_shared<Made>(prefetch(options));
   if (!made->ok()) {
-    operation->Finish(
-        [made](Handler& h) { h(made->status(), std::unique_ptr<PrefetchTicket>()); });
+    operation->Finish([made](Handler& h) { h(made->status(), std::unique_ptr<PrefetchTicket>()); });
     return;
   }
   PrefetchTicket* const ticket = (*made)->get();
@@ -182,12 +186,10 @@ auto AsyncWait(PrefetchTicket& ticket,
   return boost::asio::async_initiate<CompletionToken, void(Status)>(
       [ticket = &ticket, deadline](auto handler) {
         using Handler = decltype(handler);
-        auto operation =
-            std::make_shared<asio_detail::Operation<Handler>>(std::move(handler));
+        auto operation = std::make_shared<asio_detail::Operation<Handler>>(std::move(handler));
         operation->Watch(ticket, deadline);
-        ticket->OnDone([operation](const Status& s) {
-          operation->Finish([s](Handler& h) { h(s); });
-        });
+        ticket->OnDone(
+            [operation](const Status& s) { operation->Finish([s](Handler& h) { h(s); }); });
       },
       token);
 }
@@ -222,8 +224,8 @@ auto AsyncPrefetch(const Table& table, std::span<const Key> keys, const Prefetch
 
 // Table::Lookup that reads the disk by the store's executor: void(Status), status and report as of
 // Table::Lookup. Rows are decoded on that executor too. A batch that StoreOptions::prefetch_bytes
-// cannot hold is kInvalidArgument. `out` and `report` (may be null) are written until the handler is
-// called.
+// cannot hold is kInvalidArgument. `out` and `report` (may be null) are written until the handler
+// is called.
 template <typename CompletionToken>
 auto AsyncLookupRows(const Table& table, std::span<const uint64_t> rows,
                      const LookupOptions& options, void* out, LookupReport* report,

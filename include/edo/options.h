@@ -67,8 +67,9 @@ struct StoreOptions {
   uint64_t key_cache_bytes = uint64_t{32} << 20;  // cache for pages of key directories
   // Hot rows of all tables, kept encoded in host memory; every lookup into host memory goes
   // through it, and what a lookup on device does not find on the device. Memory is used as rows
-  // come in (beside a GPU's cache it is pinned, and taken at once), at most this much and 3 % (the record of what was missed). 0: none.
-  // OpenTable fails when it holds not even 32 rows of the table.
+  // come in (beside a GPU's cache it is pinned, and taken at once), at most this much and 3 % (the
+  // record of what was missed). 0: none. OpenTable fails when it holds not even 32 rows of the
+  // table.
   uint64_t cache_bytes = uint64_t{64} << 20;
 
   // Reads ahead of need (prefetch.h). Rows that live tickets hold beside the cache, together.

@@ -62,7 +62,7 @@ struct PipelineStats {
 };
 
 struct PipelineBatch {
-  uint64_t number = 0;            // 0, 1, 2, ...
+  uint64_t number = 0;  // 0, 1, 2, ...
   const KeyBatch* keys = nullptr;
   std::span<const float> values;  // (keys, dim or dims) with out_type kF32
   const void* data = nullptr;     // the same, of any out_type
@@ -137,11 +137,11 @@ struct BulkRows {
   uint64_t first = 0;  // place of its first key in the stream
   uint64_t count = 0;
   uint32_t values_a_row = 0;
-  std::span<const float> values;      // (count, values_a_row) with out_type kF32
-  const void* data = nullptr;         // the same, of any out_type; rows not found are zeros
-  std::span<const RowState> states;   // (count)
-  const KeyBatch* keys = nullptr;     // the batch that it is a part of, and where it
-  uint64_t first_in_batch = 0;        // begins there
+  std::span<const float> values;     // (count, values_a_row) with out_type kF32
+  const void* data = nullptr;        // the same, of any out_type; rows not found are zeros
+  std::span<const RowState> states;  // (count)
+  const KeyBatch* keys = nullptr;    // the batch that it is a part of, and where it
+  uint64_t first_in_batch = 0;       // begins there
 };
 // Called from the caller's thread. An error ends the job and is its result.
 using BulkSink = std::function<Status(const BulkRows& rows)>;

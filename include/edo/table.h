@@ -162,9 +162,9 @@ class Table {
                             LookupReport* report = nullptr) const = 0;
 
   // Prefetch: asks for the rows of keys that a later call will look up (prefetch.h). Returns at
-  // once; keys of the wrong kind are kInvalidArgument here, and so is a batch whose rows could never
-  // fit into StoreOptions::prefetch_bytes; kBusy with WhenFull::kRefuse; kCancelled when the store
-  // is being closed. Cost for the caller: a copy of the keys. Device: to_device fails as
+  // once; keys of the wrong kind are kInvalidArgument here, and so is a batch whose rows could
+  // never fit into StoreOptions::prefetch_bytes; kBusy with WhenFull::kRefuse; kCancelled when the
+  // store is being closed. Cost for the caller: a copy of the keys. Device: to_device fails as
   // LookupOnDevice does without one.
   virtual Result<std::unique_ptr<PrefetchTicket>> PrefetchRows(
       std::span<const uint64_t> row_numbers, const PrefetchOptions& options = {}) const = 0;
@@ -179,8 +179,8 @@ class Table {
       KeySource source, const PipelineOptions& options = {}) const = 0;
 
   // Looks up a whole stream of keys (pipeline.h): as many at a time as window_bytes holds, each
-  // chunk read at most once a window, in the order of the disk, past the cache; rows come out in the
-  // order of the stream. The next window is read while one is handed out. Missing keys follow
+  // chunk read at most once a window, in the order of the disk, past the cache; rows come out in
+  // the order of the stream. The next window is read while one is handed out. Missing keys follow
   // options.lookup.on_missing (kError ends the job with kNotFound). Rows that could not be read are
   // kUnread at the sink, and the call returns the first such failure at the end; any other error
   // ends the job: the source's, the sink's, kCancelled by progress.
@@ -193,9 +193,9 @@ class Table {
   // device (negative or too large ones are missing keys); keys of any kind are given on the host,
   // which resolves them. When every row is in the device's cache the host never waits for the
   // device; DeviceLookup has the rest. Rows that are missed come from the host's
-  // cache (cache_bytes), else from disk. The call fails as Lookup does for bad arguments, kNoSpace without device memory,
-  // kIoError with the device's own words. `out`, `row_numbers` and bags must stay until the stream
-  // is done.
+  // cache (cache_bytes), else from disk. The call fails as Lookup does for bad arguments, kNoSpace
+  // without device memory, kIoError with the device's own words. `out`, `row_numbers` and bags must
+  // stay until the stream is done.
   virtual Result<std::unique_ptr<DeviceLookup>> LookupRowsOnDevice(
       const int64_t* row_numbers, uint64_t count, const LookupOptions& options, void* out,
       void* stream = nullptr) const = 0;

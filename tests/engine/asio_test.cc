@@ -102,8 +102,8 @@ TEST_F(AsioTest, ACoroutine) {
   const auto loop = [&]() -> asio::awaitable<void> {
     for (int64_t round = 0; round < 5; ++round) {
       const std::vector<int64_t> ids{round * 3, round * 100 + 1};
-      auto [status, ticket] = co_await AsyncPrefetch(*table_, std::span<const int64_t>(ids), {},
-                                                     asio::use_awaitable);
+      auto [status, ticket] =
+          co_await AsyncPrefetch(*table_, std::span<const int64_t>(ids), {}, asio::use_awaitable);
       EDO_EXPECT_OK(status);
       std::vector<float> out(ids.size() * kDim);
       const Status looked = co_await AsyncLookup(*table_, std::span<const int64_t>(ids), {},

@@ -1,28 +1,17 @@
 // What stands between a device and the disk: the host's cache as a tier, and rows read ahead to the
-// device. Backends as in device_test.cc.
+// device. Backends: test_backends.h.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <numeric>
-#include <sstream>
 
 #include "engine/backends.h"
 #include "tests/engine/lookup_fixture.h"
+#include "tests/engine/test_backends.h"
 #include "tests/support/gated_row_store.h"
-
-#ifndef EDO_TEST_BACKENDS
-#define EDO_TEST_BACKENDS "cpu,cuda"
-#endif
 
 namespace edo::test {
 namespace {
-
-std::vector<std::string> BackendNames() {
-  std::vector<std::string> names;
-  std::stringstream list(EDO_TEST_BACKENDS);
-  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
-  return names;
-}
 
 class DeviceAheadTest : public ::testing::TestWithParam<std::string> {
  protected:

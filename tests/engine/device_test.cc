@@ -1,34 +1,23 @@
 // Lookups on device against the same lookups into host memory, byte for byte, places that must stay
-// untouched included. Run with the backends named in EDO_TEST_BACKENDS: "cpu,cuda" in the ordinary
-// program (cuda is skipped where there is no device), "simt" in the one that has the executor.
+// untouched included. Run with the backends of test_backends.h.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <random>
-#include <sstream>
 
 #include "engine/backends.h"
 #include "tests/engine/lookup_fixture.h"
-
-#ifndef EDO_TEST_BACKENDS
-#define EDO_TEST_BACKENDS "cpu,cuda"
-#endif
+#include "tests/engine/test_backends.h"
 
 namespace edo {
 namespace {
 
+using test::BackendNames;
 using test::OpenTable;
 using test::Rewrite;
 using test::SomeOffsets;
 using test::SomeRows;
-
-std::vector<std::string> BackendNames() {
-  std::vector<std::string> names;
-  std::stringstream list(EDO_TEST_BACKENDS);
-  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
-  return names;
-}
 
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:

@@ -73,8 +73,7 @@ TEST_F(LoopTest, APipelineGivesEveryBatchInItsTurn) {
       const auto batches = SomeBatches(40, random);
       for (const uint32_t depth : {1u, 2u, 7u}) {
         const bool as_rows = kind == KeyKind::kDense && depth == 2;
-        auto pipeline =
-            table_->MakePipeline(SourceOf(batches, as_rows), {.depth = depth}).value();
+        auto pipeline = table_->MakePipeline(SourceOf(batches, as_rows), {.depth = depth}).value();
         size_t next = 0;
         for (const PipelineBatch& batch : *pipeline) {
           ASSERT_EQ(batch.number, next);
@@ -265,8 +264,7 @@ TEST_F(LoopTest, ABulkLookupEndsWithTheFirstErrorOfItsParts) {
             StatusCode::kNoSpace);
   BulkOptions cancelled;
   cancelled.progress = [](const Progress&) { return false; };
-  EXPECT_EQ(table_->BulkLookup(KeysFrom(batches), cancelled, keep).code(),
-            StatusCode::kCancelled);
+  EXPECT_EQ(table_->BulkLookup(KeysFrom(batches), cancelled, keep).code(), StatusCode::kCancelled);
   const KeySource broken = [](KeyBatch*) -> Result<bool> { return Status::IoError("pipe"); };
   EXPECT_EQ(table_->BulkLookup(broken, {}, keep).code(), StatusCode::kIoError);
   const std::vector<std::vector<uint64_t>> none;

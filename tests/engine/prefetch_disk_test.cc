@@ -1,8 +1,7 @@
-// Reading ahead over files: rings that fail in every way, damage on disk, io_uring refused. Whatever
-// happens below, every row that is given out is right, and what could not be read is said.
-#include <gtest/gtest.h>
-
+// Reading ahead over files: rings that fail in every way, damage on disk, io_uring refused.
+// Whatever happens below, every row that is given out is right, and what could not be read is said.
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -64,15 +63,14 @@ class PrefetchDiskTest : public ::testing::Test {
     EXPECT_EQ(number, batches.size());
     std::vector<uint64_t> stream;
     for (const auto& batch : batches) stream.insert(stream.end(), batch.begin(), batch.end());
-    EDO_ASSERT_OK(table_->BulkLookup(KeysFrom(batches), {.window_bytes = 400000},
-                                     [&](const BulkRows& rows) {
-                                       for (uint64_t i = 0; i < rows.count; ++i) {
-                                         const uint64_t row = stream[rows.first + i];
-                                         EXPECT_EQ(rows.values[i * kDim + 9],
-                                                   row < kRows ? ValueOf(row, 9) : 0.0f);
-                                       }
-                                       return Status::Ok();
-                                     }));
+    EDO_ASSERT_OK(
+        table_->BulkLookup(KeysFrom(batches), {.window_bytes = 400000}, [&](const BulkRows& rows) {
+          for (uint64_t i = 0; i < rows.count; ++i) {
+            const uint64_t row = stream[rows.first + i];
+            EXPECT_EQ(rows.values[i * kDim + 9], row < kRows ? ValueOf(row, 9) : 0.0f);
+          }
+          return Status::Ok();
+        }));
   }
 
   TempDir dir_;

@@ -5,14 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <utility>
-
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <future>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "edo/asio.h"
 #include "tests/engine/lookup_fixture.h"
@@ -336,7 +335,7 @@ TEST_F(PrefetchTest, ALookupReadsWhatIsQueuedItself) {
   Open(options);
   const auto ticket = Ask({1, 500});
   EXPECT_EQ(io.poll_one(), 1u);
-  EDO_EXPECT_OK(Look({2}));  // chunk 0 is queued for the ticket
+  EDO_EXPECT_OK(Look({2}));       // chunk 0 is queued for the ticket
   EDO_EXPECT_OK(ticket->Wait());  // reads chunk 50 in this thread
   const auto reads = disk_->TakeReads();
   ASSERT_EQ(reads.size(), 2u);
