@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends.h"
 #include "engine/table_impl.h"
 
 namespace edo {
@@ -21,13 +22,20 @@ double Since(Clock::time_point start) {
 
 class PipelineImpl : public Pipeline {
  public:
-  PipelineImpl(const TableImpl* table, KeySource source, const PipelineOptions& options)
+  PipelineImpl(const TableImpl* table, KeySource source, const PipelineOptions& options,
+               std::shared_ptr<kernels::Backend> device)
       : table_(table),
         source_(std::move(source)),
         options_(options),
+        device_(std::move(device)),
         busy_before_(table->context().prefetcher->reads().busy_seconds()) {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
+  }
+
+  ~PipelineImpl() override {
+    lookup_.reset();  // waits for its work
+    if (device_ != nullptr) device_->Free(device_values_, device_bytes_);
   }
 
   Result<bool> Next(PipelineBatch* batch) override;
@@ -44,14 +52,20 @@ class PipelineImpl : public Pipeline {
     bool asked = false;
   };
 
+  uint64_t BytesOf(const KeyBatch& keys) const {
+    return keys.size() * uint64_t{ValuesOf(options_.lookup, table_->info())} *
+           FloatTypeBytes(options_.lookup.out_type);
+  }
   // Asks for keys and rows of the batches behind the current one.
   Status ReadAhead();
   std::unique_ptr<PrefetchTicket> Ask(const KeyBatch& keys) const;
   Status Lookup(const KeyBatch& keys, LookupReport* report);
+  Status LookupOnDevice(const KeyBatch& keys, LookupReport* report);
 
   const TableImpl* const table_;
   const KeySource source_;
   PipelineOptions options_;
+  const std::shared_ptr<kernels::Backend> device_;  // null: rows go to the host
   const double busy_before_;
 
   Ahead current_;  // in the caller's hands; its rows stay pinned
@@ -60,19 +74,24 @@ class PipelineImpl : public Pipeline {
   bool spent_ = false;
   uint64_t number_ = 0;
   std::vector<std::byte> values_;
+  void* device_values_ = nullptr;
+  uint64_t device_bytes_ = 0;
+  std::unique_ptr<DeviceLookup> lookup_;  // of the current batch
   Clock::time_point returned_{};
   PipelineStats stats_;
 };
 
 std::unique_ptr<PrefetchTicket> PipelineImpl::Ask(const KeyBatch& keys) const {
   Result<std::unique_ptr<PrefetchTicket>> ticket = Status::Cancelled("");
+  PrefetchOptions ahead;
+  ahead.to_device = device_ != nullptr;
   if (!keys.rows.empty()) {
-    ticket = table_->PrefetchRows(keys.rows, {});
+    ticket = table_->PrefetchRows(keys.rows, ahead);
   } else if (!keys.ids.empty()) {
-    ticket = table_->Prefetch(std::span<const int64_t>(keys.ids), {});
+    ticket = table_->Prefetch(std::span<const int64_t>(keys.ids), ahead);
   } else if (!keys.tokens.empty()) {
     const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
-    ticket = table_->Prefetch(std::span<const std::string_view>(tokens), {});
+    ticket = table_->Prefetch(std::span<const std::string_view>(tokens), ahead);
   }
   // A batch that prefetch_bytes cannot hold is read when its turn comes.
   return ticket.ok() ? std::move(*ticket) : nullptr;
@@ -99,10 +118,33 @@ Status PipelineImpl::ReadAhead() {
   return Status::Ok();
 }
 
+Status PipelineImpl::LookupOnDevice(const KeyBatch& keys, LookupReport* report) {
+  const uint64_t bytes = BytesOf(keys);
+  if (bytes > device_bytes_) {
+    device_->Free(device_values_, device_bytes_);
+    device_values_ = nullptr;
+    device_bytes_ = 0;
+    EDO_ASSIGN_OR_RETURN(device_values_, device_->Allocate(bytes));
+    device_bytes_ = bytes;
+  }
+  void* const out = device_values_;
+  if (!keys.ids.empty()) {
+    EDO_ASSIGN_OR_RETURN(lookup_, table_->LookupOnDevice(std::span<const int64_t>(keys.ids),
+                                                         options_.lookup, out, options_.stream));
+  } else if (!keys.tokens.empty()) {
+    const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
+    EDO_ASSIGN_OR_RETURN(lookup_, table_->LookupOnDevice(std::span<const std::string_view>(tokens),
+                                                         options_.lookup, out, options_.stream));
+  } else {
+    EDO_ASSIGN_OR_RETURN(
+        lookup_, table_->LookupHostRowsOnDevice(keys.rows, options_.lookup, out, options_.stream));
+  }
+  return lookup_->Finish(report);
+}
+
 Status PipelineImpl::Lookup(const KeyBatch& keys, LookupReport* report) {
-  const uint64_t row_bytes = uint64_t{ValuesOf(options_.lookup, table_->info())} *
-                             FloatTypeBytes(options_.lookup.out_type);
-  values_.resize(keys.size() * row_bytes);
+  if (device_ != nullptr) return LookupOnDevice(keys, report);
+  values_.resize(BytesOf(keys));
   if (!keys.ids.empty()) {
     return table_->Lookup(std::span<const int64_t>(keys.ids), options_.lookup, values_.data(),
                           report);
@@ -117,6 +159,7 @@ Status PipelineImpl::Lookup(const KeyBatch& keys, LookupReport* report) {
 
 Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
   if (number_ > 0 && !spent_) stats_.compute_seconds += Since(returned_);
+  lookup_.reset();
   current_ = {};
   *batch = {};
   if (spent_) return false;
@@ -145,8 +188,8 @@ Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
       Since(ready);
   batch->number = number_++;
   batch->keys = &current_.keys;
-  batch->data = values_.data();
-  if (options_.lookup.out_type == FloatType::kF32) {
+  batch->data = device_ != nullptr ? device_values_ : values_.data();
+  if (device_ == nullptr && options_.lookup.out_type == FloatType::kF32) {
     batch->values = {reinterpret_cast<const float*>(values_.data()),
                      values_.size() / sizeof(float)};
   }
@@ -170,8 +213,12 @@ Result<std::unique_ptr<Pipeline>> StartPipeline(const TableImpl* table, KeySourc
   LookupOptions lookup = options.lookup;
   lookup.out_stride = 0;
   EDO_RETURN_IF_ERROR(table->CheckOutput(lookup));
+  std::shared_ptr<kernels::Backend> device;
+  if (options.on_device) {
+    EDO_ASSIGN_OR_RETURN(device, DeviceOf(table->context()));
+  }
   return std::unique_ptr<Pipeline>(
-      std::make_unique<PipelineImpl>(table, std::move(source), options));
+      std::make_unique<PipelineImpl>(table, std::move(source), options, std::move(device)));
 }
 
 }  // namespace engine

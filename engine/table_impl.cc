@@ -402,6 +402,14 @@ Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupRowsOnDevice(const int64_
   return OnDevice(std::move(query));
 }
 
+Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupHostRowsOnDevice(
+    std::span<const uint64_t> rows, const LookupOptions& options, void* out, void* stream) const {
+  DeviceQuery query{.count = rows.size(), .options = options, .out = out, .stream = stream};
+  query.keys.owned_rows.assign(rows.begin(), rows.end());
+  query.keys.rows = query.keys.owned_rows;
+  return OnDevice(std::move(query));
+}
+
 Result<std::unique_ptr<DeviceLookup>> TableImpl::LookupOnDevice(std::span<const int64_t> ids,
                                                                 const LookupOptions& options,
                                                                 void* out, void* stream) const {

@@ -119,6 +119,10 @@ class TableImpl : public Table {
   Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
   Result<Resolved> Resolve(std::span<const std::string_view> tokens,
                            const LookupOptions& options) const;
+  // Table::LookupRowsOnDevice of row numbers that lie on the host.
+  Result<std::unique_ptr<DeviceLookup>> LookupHostRowsOnDevice(std::span<const uint64_t> rows,
+                                                               const LookupOptions& options,
+                                                               void* out, void* stream) const;
   // The status of keys of that kind.
   Status CheckKeys(const KeyBatch& keys) const;
   Status CheckOutput(const LookupOptions& options) const;

@@ -41,6 +41,12 @@ KeySource KeysFrom(std::span<const std::vector<uint64_t>> batches_of_rows);
 struct PipelineOptions {
   uint32_t depth = 2;      // batches read ahead of the current one, 1..64
   LookupOptions lookup{};  // how rows are decoded; out_stride and deadline are not used
+  // The rows of a batch stay on the device of the store's backend (PipelineBatch::data; values is
+  // empty): they are read ahead to it (PrefetchOptions::to_device) and decoded there by `stream`, a
+  // cudaStream_t, null the default one. Work on a batch must be enqueued on that stream before the
+  // next call of Next, which enqueues the next batch into the same memory.
+  bool on_device = false;
+  void* stream = nullptr;
   // Batches whose keys are known ahead, for eviction by next use (docs/architecture.md, "Row
   // cache"); at least depth. 0: depth. The source is asked so far ahead; 8 bytes a key of memory.
   uint32_t look_ahead = 0;
@@ -65,7 +71,7 @@ struct PipelineBatch {
   uint64_t number = 0;  // 0, 1, 2, ...
   const KeyBatch* keys = nullptr;
   std::span<const float> values;  // (keys, dim or dims) with out_type kF32
-  const void* data = nullptr;     // the same, of any out_type
+  const void* data = nullptr;     // the same, of any out_type; on_device: in device memory
   LookupReport report;            // of this batch's lookup
   Status status;                  // likewise: one bad batch does not end the loop
 };

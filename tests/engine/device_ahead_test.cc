@@ -157,6 +157,39 @@ TEST_P(DeviceAheadTest, AFailedChunkLeavesTheOthersOnTheDevice) {
   EXPECT_EQ(reads.begin()->first, 2u);
 }
 
+TEST_P(DeviceAheadTest, APipelineLeavesItsRowsOnTheDevice) {
+  Open(256 << 10, 256 << 10);
+  std::mt19937_64 random(Seed(32));
+  std::vector<std::vector<uint64_t>> batches(25);
+  for (auto& batch : batches) batch = SomeRows(4000, random() % 200, 15, random);
+  const KeySource by_rows = KeysFrom(batches);
+  const KeySource by_ids = [&, next = size_t{0}](KeyBatch* batch) mutable -> Result<bool> {
+    if (next == batches.size()) return false;
+    batch->ids.assign(batches[next].begin(), batches[next].end());
+    ++next;
+    return true;
+  };
+  for (const KeySource& source : {by_rows, by_ids}) {
+    auto pipeline = table_->MakePipeline(source, {.depth = 2, .on_device = true}).value();
+    size_t number = 0;
+    for (const PipelineBatch& batch : *pipeline) {
+      EDO_ASSERT_OK(batch.status);
+      EXPECT_TRUE(batch.values.empty());
+      const std::vector<uint64_t>& rows = batches[number++];
+      std::vector<float> host(rows.size() * kDim);
+      EDO_ASSERT_OK(backend_->CopyToHost(host.data(), batch.data, host.size() * 4, {}));
+      EDO_ASSERT_OK(backend_->Synchronize(kernels::Stream{}));
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const float expected = rows[i] < 4000 ? all_[rows[i] * kDim + 5] : 0.0f;
+        ASSERT_EQ(host[i * kDim + 5], expected) << "row " << rows[i];
+        ASSERT_EQ(batch.report.states[i], rows[i] < 4000 ? RowState::kFound : RowState::kMissing);
+      }
+    }
+    EDO_EXPECT_OK(pipeline->status());
+    EXPECT_EQ(number, batches.size());
+  }
+}
+
 TEST_P(DeviceAheadTest, TicketsComeAndGoBesideLookups) {
   Open(256 << 10, 128 << 10);
   std::mt19937_64 random(Seed(31));
