@@ -41,8 +41,13 @@ KeySource KeysFrom(std::span<const std::vector<uint64_t>> batches_of_rows);
 struct PipelineOptions {
   uint32_t depth = 2;      // batches read ahead of the current one, 1..64
   LookupOptions lookup{};  // how rows are decoded; out_stride and deadline are not used
-  // Batches whose keys are known ahead, for eviction by next use (docs/architecture.md, "Row
-  // cache"); at least depth. 0: depth. The source is asked so far ahead; 8 bytes a key of memory.
+  // Batches whose keys are known ahead; the source is asked so far ahead. More than depth: the rows
+  // that these batches use last of all leave the cache of hot rows first, whatever others think of
+  // them (docs/architecture.md, "Row cache"); ten times as many keys as the cache has rows come
+  // near the best that can be done. One loop a table at a time: a second one, as any lookup, is
+  // served by the same cache but not known to it. Memory: the batches' keys, 12 bytes a key and
+  // batch and 24 to 48 a different key; keys of int64 and text tables are looked up once more.
+  // At most depth: no rows are chosen by it. Padding and keys of no row count for nothing.
   uint32_t look_ahead = 0;
 };
 
@@ -62,7 +67,7 @@ struct PipelineStats {
 };
 
 struct PipelineBatch {
-  uint64_t number = 0;            // 0, 1, 2, ...
+  uint64_t number = 0;  // 0, 1, 2, ...
   const KeyBatch* keys = nullptr;
   std::span<const float> values;  // (keys, dim or dims) with out_type kF32
   const void* data = nullptr;     // the same, of any out_type
@@ -136,11 +141,11 @@ struct BulkRows {
   uint64_t first = 0;  // place of its first key in the stream
   uint64_t count = 0;
   uint32_t values_a_row = 0;
-  std::span<const float> values;      // (count, values_a_row) with out_type kF32
-  const void* data = nullptr;         // the same, of any out_type; rows not found are zeros
-  std::span<const RowState> states;   // (count)
-  const KeyBatch* keys = nullptr;     // the batch that it is a part of, and where it
-  uint64_t first_in_batch = 0;        // begins there
+  std::span<const float> values;     // (count, values_a_row) with out_type kF32
+  const void* data = nullptr;        // the same, of any out_type; rows not found are zeros
+  std::span<const RowState> states;  // (count)
+  const KeyBatch* keys = nullptr;    // the batch that it is a part of, and where it
+  uint64_t first_in_batch = 0;       // begins there
 };
 // Called from the caller's thread. An error ends the job and is its result.
 using BulkSink = std::function<Status(const BulkRows& rows)>;
