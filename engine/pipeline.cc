@@ -3,11 +3,13 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/backends.h"
+#include "engine/known_reads.h"
 #include "engine/table_impl.h"
 
 namespace edo {
@@ -31,6 +33,7 @@ class PipelineImpl : public Pipeline {
         busy_before_(table->context().prefetcher->reads().busy_seconds()) {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
+    if (options_.look_ahead > options_.depth) known_reads_.emplace(table, device_ != nullptr);
   }
 
   ~PipelineImpl() override {
@@ -70,6 +73,7 @@ class PipelineImpl : public Pipeline {
 
   Ahead current_;  // in the caller's hands; its rows stay pinned
   std::deque<Ahead> ahead_;
+  std::optional<KnownReads> known_reads_;  // with a look-ahead
   bool source_done_ = false;
   bool spent_ = false;
   uint64_t number_ = 0;
@@ -108,6 +112,7 @@ Status PipelineImpl::ReadAhead() {
     }
     EDO_RETURN_IF_ERROR(table_->CheckKeys(next.keys).WithContext(
         "batch " + std::to_string(number_ + ahead_.size())));
+    if (known_reads_) known_reads_->Append(next.keys);
     ahead_.push_back(std::move(next));
   }
   for (size_t i = 0; i < ahead_.size() && i <= options_.depth; ++i) {
@@ -167,10 +172,12 @@ Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
   if (!s.ok()) {
     spent_ = true;
     ahead_.clear();
+    known_reads_.reset();
     return s;
   }
   if (ahead_.empty()) {
     spent_ = true;
+    known_reads_.reset();
     return false;
   }
   current_ = std::move(ahead_.front());
@@ -183,6 +190,7 @@ Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
     stats_.stall_seconds += Since(start);
   }
   const Clock::time_point ready = Clock::now();
+  if (known_reads_) known_reads_->Advance();
   batch->status = Lookup(current_.keys, &batch->report);
   (current_.ticket || current_.keys.size() == 0 ? stats_.lookup_seconds : stats_.stall_seconds) +=
       Since(ready);

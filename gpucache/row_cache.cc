@@ -26,6 +26,10 @@ uint64_t WantedBlocks(uint64_t rows) {
   return std::max<uint64_t>(1, (rows + rows / 2 + kSlots - 1) / kSlots);
 }
 
+// The clock of next uses begins shortly before its 32 bits begin again, so that every longer loop,
+// those of the tests too, passes that point.
+constexpr uint32_t kFirstTime = 0u - 1000;
+
 constexpr uint64_t kMostBlocks = (uint64_t{1} << 27) - 1;  // slot numbers fit 32 bits
 
 }  // namespace
@@ -36,6 +40,15 @@ struct SizeClass {
     BlockView view;
     std::unique_ptr<FrequencySketch> sketch;
     uint64_t lookups_a_step = 1;  // of the clock
+    // (blocks, 32), or null; as BlockView::next_use, but not for readers, which copy the view.
+    // Guarded by RowCache::fill_mutex_.
+    uint32_t* next_use = nullptr;
+
+    BlockView ViewForFills() const {
+      BlockView fills = view;
+      fills.next_use = next_use;
+      return fills;
+    }
   };
 
   kernels::BlockShape shape;
@@ -45,6 +58,9 @@ struct SizeClass {
   uint64_t tables = 0;
   uint64_t rows = 0;
   uint64_t wanted = 0;  // blocks, with room to grow
+  // Guarded by RowCache::fill_mutex_.
+  uint32_t look_aheads = 0;   // tables that look ahead
+  uint32_t now = kFirstTime;  // by the clock of next uses
 
   uint64_t bytes() const {
     const Blocks* const b = blocks.load();
@@ -55,6 +71,12 @@ struct SizeClass {
     return static_cast<uint32_t>(c->lookups.fetch_add(more, std::memory_order_relaxed) /
                                  b.lookups_a_step);
   }
+  // When a row is used that one of the class's tables uses so many batches ahead; 0: not known.
+  uint32_t TimeOf(uint32_t ahead) const {
+    if (ahead == 0) return kernels::kNoUse;
+    const uint32_t time = now + ahead * look_aheads;
+    return time == kernels::kNoUse ? time + 1 : time;
+  }
 };
 
 // One set of buffers for the fills of an asynchronous backend, in device memory and pinned.
@@ -63,8 +85,15 @@ struct RowCache::DeviceScratch {
   std::byte* device = nullptr;
   std::byte* pinned = nullptr;
   uint64_t uncounted = 0;  // rows of the last fill, whose slots were not counted yet
+  // Of the last Foresee: (capacity) positions, then next uses.
+  struct Uses {
+    static constexpr uint64_t kBytes = 8 + 4;  // each
+    uint64_t capacity = 0;
+    std::byte* device = nullptr;
+    std::byte* pinned = nullptr;
+  } uses;
 
-  static constexpr uint64_t kRowBytes = 8 + 8 + 4 + 4 + 4 + 2;  // see the pointers below
+  static constexpr uint64_t kRowBytes = 8 + 8 + 4 + 4 + 4 + 4 + 2;  // see the pointers below
   static uint64_t Bytes(uint64_t rows) { return (rows + 1) * kRowBytes + 64; }
   struct Arrays {
     uint64_t* positions;
@@ -72,6 +101,7 @@ struct RowCache::DeviceScratch {
     uint32_t* segments;  // (rows + 1)
     uint32_t* slots;
     uint32_t* sources;
+    uint32_t* next_use;
     uint16_t* frequencies;
   };
   Arrays At(std::byte* base) const {
@@ -82,7 +112,8 @@ struct RowCache::DeviceScratch {
     a.segments = reinterpret_cast<uint32_t*>(a.evicted + n);
     a.slots = a.segments + n;
     a.sources = a.slots + n;
-    a.frequencies = reinterpret_cast<uint16_t*>(a.sources + n);
+    a.next_use = a.sources + n;
+    a.frequencies = reinterpret_cast<uint16_t*>(a.next_use + n);
     return a;
   }
 };
@@ -105,6 +136,7 @@ Result<std::unique_ptr<RowCache>> RowCache::Make(std::shared_ptr<kernels::Backen
   auto cache = std::unique_ptr<RowCache>(new RowCache(std::move(backend), options));
   EDO_ASSIGN_OR_RETURN(cache->choice_, cache->backend_->CreateEvent());
   EDO_ASSIGN_OR_RETURN(cache->filled_, cache->backend_->CreateEvent());
+  EDO_ASSIGN_OR_RETURN(cache->foreseen_, cache->backend_->CreateEvent());
   return cache;
 }
 
@@ -117,8 +149,14 @@ RowCache::~RowCache() {
     backend_->Free(scratch_->device, DeviceScratch::Bytes(scratch_->capacity));
     backend_->FreePinned(scratch_->pinned, DeviceScratch::Bytes(scratch_->capacity));
   }
+  if (scratch_->uses.capacity > 0) {
+    const uint64_t bytes = scratch_->uses.capacity * DeviceScratch::Uses::kBytes;
+    backend_->Free(scratch_->uses.device, bytes);
+    backend_->FreePinned(scratch_->uses.pinned, bytes);
+  }
   backend_->DestroyEvent(choice_);
   backend_->DestroyEvent(filled_);
+  backend_->DestroyEvent(foreseen_);
 }
 
 // ---- tables and the budget
@@ -205,6 +243,7 @@ void RowCache::RemoveTable(const CachedTable& table) {
   const std::lock_guard tables(tables_mutex_);
   const std::lock_guard fill(fill_mutex_);
   SizeClass* const c = table.size_class_;
+  if (look_aheads_.erase(table.first_position_) != 0) DropLookAhead(c);
   --c->tables;
   c->rows -= table.rows_;
   // Positions whose rows may still be there (the device failed) are never given to another table.
@@ -275,6 +314,7 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
     backend_->Free(v.headers, v.blocks * shape.header_bytes);
     backend_->Free(v.payload, v.blocks * shape.payload_bytes());
     backend_->Free(v.pins, v.blocks * kSlots);
+    backend_->Free(v.next_use, v.blocks * kSlots * sizeof(uint32_t));
   };
   if (old != nullptr) {
     const Status drained = DrainReaders();
@@ -283,7 +323,7 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
       return drained;
     }
     bytes_.fetch_sub(old->view.blocks * shape.block_bytes(), std::memory_order_relaxed);
-    free_blocks(old->view);
+    free_blocks(old->ViewForFills());
     delete old;
   }
   if (count == 0) return Status::Ok();
@@ -308,6 +348,8 @@ Status RowCache::Resize(SizeClass* size_class, uint64_t count) {
   blocks->lookups_a_step = count * kSlots * kernels::kLookupsPerSlotAndStep;
   bytes_.fetch_add(count * shape.block_bytes(), std::memory_order_relaxed);
   size_class->blocks.store(blocks.release());
+  // Without memory for them, next uses are done without.
+  if (size_class->look_aheads > 0) (void)AllocateNextUses(size_class);
   return Status::Ok();
 }
 
@@ -321,6 +363,7 @@ Status RowCache::DrainReaders() {
   for (const auto& [handle, event] : streams_) {
     EDO_RETURN_IF_ERROR(backend_->Synchronize(event));
   }
+  EDO_RETURN_IF_ERROR(backend_->Synchronize(foreseen_));
   return backend_->Synchronize(filled_);
 }
 
@@ -435,7 +478,7 @@ void RowCache::AddCounts(uint64_t hits, uint64_t misses) {
 
 FillArgs RowCache::PendingFill::Args() const {
   FillArgs args;
-  args.blocks = size_class->blocks.load()->view;
+  args.blocks = size_class->blocks.load()->ViewForFills();
   args.format = format;
   args.positions = positions.data();
   args.frequencies = frequencies.data();
@@ -443,6 +486,8 @@ FillArgs RowCache::PendingFill::Args() const {
   args.segment_count = static_cast<uint32_t>(segments.size() - 1);
   args.count = static_cast<uint32_t>(positions.size());
   args.clock = clock;
+  args.next_use = next_use.data();
+  args.now = size_class->now;
   args.slots = const_cast<uint32_t*>(slots.data());  // written by ChooseSlots only
   args.rows = codes.data();
   args.row_stride = format.row_bytes();
@@ -483,6 +528,7 @@ std::optional<RowCache::PendingFill> RowCache::Sorted(const CachedTable& table,
   fill.size_class = table.size_class_;
   fill.format = table.format_;
   fill.clock = SizeClass::Clock(table.size_class_, *blocks, 0);
+  const auto ahead = look_aheads_.find(table.first_position_);
   for (size_t i = 0; i < items.size(); ++i) {
     const auto frequency = static_cast<uint16_t>(blocks->sketch->Observe(items[i].position));
     if (i > 0 && items[i].position == items[i - 1].position) {
@@ -495,6 +541,17 @@ std::optional<RowCache::PendingFill> RowCache::Sorted(const CachedTable& table,
     fill.positions.push_back(items[i].position);
     fill.frequencies.push_back(frequency);
     fill.sources.push_back(items[i].source);
+    fill.next_use.push_back(ahead == look_aheads_.end()
+                                ? kernels::kNoUse
+                                : fill.size_class->TimeOf(ahead->second.NextUse(
+                                      items[i].position - table.first_position_)));
+  }
+  if (ahead != look_aheads_.end()) {
+    // What is missed is asked for again soon, as a rule; of these rows it is known that they are
+    // not, so the miss that brought them does not count.
+    for (size_t i = 0; i < fill.positions.size(); ++i) {
+      if (fill.next_use[i] == kernels::kNoUse) --fill.frequencies[i];
+    }
   }
   fill.segments.push_back(static_cast<uint32_t>(fill.positions.size()));
   fill.slots.assign(fill.positions.size(), kNoSlot);
@@ -543,7 +600,7 @@ void RowCache::Fill(const CachedTable& table, std::span<const uint64_t> rows,
   }
   deferred_.fetch_add(chosen, std::memory_order_relaxed);
   for (size_t i = 0; i < fill.slots.size(); ++i) {
-    if (fill.slots[i] != kNoSlot) waiting_.insert(fill.positions[i]);
+    if (fill.slots[i] != kNoSlot) waiting_.emplace(fill.positions[i], &fill.next_use[i]);
   }
 }
 
@@ -631,6 +688,12 @@ Status RowCache::EnqueueFill(const PendingFill& fill, const std::byte* codes, St
   EDO_RETURN_IF_ERROR(upload(fill.sources, host.sources, device.sources));
   EDO_RETURN_IF_ERROR(upload(fill.frequencies, host.frequencies, device.frequencies));
   FillArgs args = fill.Args();
+  if (args.blocks.next_use != nullptr) {
+    EDO_RETURN_IF_ERROR(upload(fill.next_use, host.next_use, device.next_use));
+    args.next_use = device.next_use;
+  } else {
+    args.next_use = nullptr;
+  }
   args.positions = device.positions;
   args.evicted = device.evicted;
   args.segments = device.segments;
@@ -639,6 +702,7 @@ Status RowCache::EnqueueFill(const PendingFill& fill, const std::byte* codes, St
   args.frequencies = device.frequencies;
   args.rows = codes;
   EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, filled_));
+  EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, foreseen_));
   {
     // From the choice on, readers wait for it; those before it are waited for.
     const std::lock_guard streams(streams_mutex_);
@@ -666,6 +730,131 @@ void RowCache::CountLastFill() {
     if (host.evicted[i] != kNoPosition) evictions_.fetch_add(1, std::memory_order_relaxed);
   }
   scratch_->uncounted = 0;
+}
+
+// ---- looking ahead
+// --------------------------------------------------------------------------------
+
+Status RowCache::BeginLookAhead(const CachedTable& table) {
+  const std::lock_guard lock(fill_mutex_);
+  if (look_aheads_.contains(table.first_position_)) {
+    return Status::Busy("the next reads of the table are foreseen by another loop");
+  }
+  SizeClass* const c = table.size_class_;
+  if (c->look_aheads == 0) EDO_RETURN_IF_ERROR(AllocateNextUses(c));
+  ++c->look_aheads;
+  look_aheads_[table.first_position_];
+  return Status::Ok();
+}
+
+Status RowCache::AppendBatch(const CachedTable& table, std::span<const uint64_t> rows) {
+  std::vector<uint64_t> known;
+  known.reserve(rows.size());
+  for (const uint64_t row : rows) {
+    if (row < table.rows_) known.push_back(row);
+  }
+  const std::lock_guard lock(fill_mutex_);
+  const auto ahead = look_aheads_.find(table.first_position_);
+  if (ahead == look_aheads_.end()) return Status::InvalidArgument("a look-ahead that has ended");
+  std::vector<LookAhead::Use> changed;
+  ahead->second.Append(known, &changed);
+  return Tell(table, changed);
+}
+
+Status RowCache::AdvanceBatch(const CachedTable& table) {
+  const std::lock_guard lock(fill_mutex_);
+  const auto ahead = look_aheads_.find(table.first_position_);
+  if (ahead == look_aheads_.end()) return Status::InvalidArgument("a look-ahead that has ended");
+  std::vector<LookAhead::Use> changed;
+  ahead->second.Advance(&changed);
+  ++table.size_class_->now;
+  return Tell(table, changed);
+}
+
+void RowCache::EndLookAhead(const CachedTable& table) {
+  const std::lock_guard lock(fill_mutex_);
+  const auto ahead = look_aheads_.find(table.first_position_);
+  if (ahead == look_aheads_.end()) return;
+  if (table.size_class_->look_aheads > 1) {
+    // Slots that are not told keep a use until it has passed: an error is harmless.
+    std::vector<LookAhead::Use> gone;
+    for (const uint64_t row : ahead->second.KnownRows()) gone.push_back({row, 0});
+    (void)Tell(table, gone);
+  }
+  look_aheads_.erase(ahead);
+  DropLookAhead(table.size_class_);
+}
+
+// Memory for the next uses of a class's slots; none is known. Needs fill_mutex_.
+Status RowCache::AllocateNextUses(SizeClass* size_class) {
+  auto* const blocks = size_class->blocks.load();
+  if (blocks == nullptr || blocks->next_use != nullptr) return Status::Ok();
+  EDO_ASSIGN_OR_RETURN(void* const memory,
+                       backend_->Allocate(blocks->view.blocks * kSlots * sizeof(uint32_t)));
+  blocks->next_use = static_cast<uint32_t*>(memory);
+  return Status::Ok();
+}
+
+// One table of the class looks ahead no more. Needs fill_mutex_.
+void RowCache::DropLookAhead(SizeClass* size_class) {
+  auto* const blocks = size_class->blocks.load();
+  if (--size_class->look_aheads > 0 || blocks == nullptr) return;
+  backend_->Free(blocks->next_use, blocks->view.blocks * kSlots * sizeof(uint32_t));
+  blocks->next_use = nullptr;
+}
+
+// Tells the slots of rows, and fills that wait, when the rows are used next. Needs fill_mutex_.
+Status RowCache::Tell(const CachedTable& table, std::span<const LookAhead::Use> uses) {
+  const auto* const blocks = table.size_class_->blocks.load();
+  if (blocks == nullptr || blocks->next_use == nullptr || uses.empty()) return Status::Ok();
+  std::vector<uint64_t> positions;
+  std::vector<uint32_t> next_use;
+  positions.reserve(uses.size());
+  next_use.reserve(uses.size());
+  for (const LookAhead::Use& use : uses) {
+    positions.push_back(table.first_position_ + use.row);
+    next_use.push_back(table.size_class_->TimeOf(use.ahead));
+    if (waiting_.empty()) continue;
+    const auto waiting = waiting_.find(positions.back());
+    if (waiting != waiting_.end()) *waiting->second = next_use.back();
+  }
+  const BlockView view = blocks->ViewForFills();
+  if (!backend_->synchronous()) return TellDevice(view, positions, next_use);
+  return backend_->Foresee(view, positions.data(), next_use.data(),
+                           static_cast<uint32_t>(positions.size()), {});
+}
+
+// The device is told on the default stream, after the last fill and before the next.
+Status RowCache::TellDevice(const BlockView& view, std::span<const uint64_t> positions,
+                            std::span<const uint32_t> next_use) {
+  DeviceScratch::Uses& scratch = scratch_->uses;
+  EDO_RETURN_IF_ERROR(backend_->Synchronize(foreseen_));  // its buffers are used again
+  const uint64_t count = positions.size();
+  if (count > scratch.capacity) {
+    backend_->Free(scratch.device, scratch.capacity * DeviceScratch::Uses::kBytes);
+    backend_->FreePinned(scratch.pinned, scratch.capacity * DeviceScratch::Uses::kBytes);
+    scratch = {};
+    const uint64_t capacity = std::max<uint64_t>(4096, count + count / 2);
+    const uint64_t bytes = capacity * DeviceScratch::Uses::kBytes;
+    EDO_ASSIGN_OR_RETURN(void* const device, backend_->Allocate(bytes));
+    auto pinned = backend_->AllocatePinned(bytes);
+    if (!pinned.ok()) {
+      backend_->Free(device, bytes);
+      return pinned.status();
+    }
+    scratch = {capacity, static_cast<std::byte*>(device), static_cast<std::byte*>(*pinned)};
+  }
+  const uint64_t uses_at = count * sizeof(uint64_t);
+  std::memcpy(scratch.pinned, positions.data(), uses_at);
+  std::memcpy(scratch.pinned + uses_at, next_use.data(), count * sizeof(uint32_t));
+  const Stream stream{};
+  EDO_RETURN_IF_ERROR(backend_->WaitFor(stream, filled_));
+  EDO_RETURN_IF_ERROR(backend_->CopyToDevice(scratch.device, scratch.pinned,
+                                             count * DeviceScratch::Uses::kBytes, stream));
+  EDO_RETURN_IF_ERROR(backend_->Foresee(view, reinterpret_cast<const uint64_t*>(scratch.device),
+                                        reinterpret_cast<const uint32_t*>(scratch.device + uses_at),
+                                        static_cast<uint32_t>(count), stream));
+  return backend_->Record(foreseen_, stream);
 }
 
 // ---- invalidating, pinning

@@ -127,10 +127,12 @@ struct FillArgs {
   uint32_t segment_count = 0;
   uint32_t count = 0;
   uint32_t clock = 0;
-  uint32_t* slots = nullptr;        // (count) written by ChooseSlots, read by the others
-  uint64_t* evicted = nullptr;      // (count) out, or null: position that had to go, or
-                                    // kNoPosition
-  const std::byte* rows = nullptr;  // encoded rows as on disk, for WriteSlots
+  const uint32_t* next_use = nullptr;  // (count) when each is used next (score.h), or null: unknown
+  uint32_t now = 0;                    // by the clock of next uses
+  uint32_t* slots = nullptr;           // (count) written by ChooseSlots, read by the others
+  uint64_t* evicted = nullptr;         // (count) out, or null: position that had to go, or
+                                       // kNoPosition
+  const std::byte* rows = nullptr;     // encoded rows as on disk, for WriteSlots
   uint64_t row_stride = 0;
   const uint32_t* sources = nullptr;  // (count) which row of `rows`, or null: 0, 1, 2, ...
 };
@@ -205,10 +207,13 @@ class Backend {
   // never run side by side, and a slot chosen is pinned until it is published.
 
   // slots[i] = the slot that row i may take, or kNoSlot: it is resident already, or no slot of its
-  // block is worth less (MayReplace in score.h). A free slot is taken first, else the
-  // one of least aged value that is not pinned; its tag is cleared.
+  // block is worth less. A free slot is taken first, else one that is not pinned: of the rows with
+  // no known next use (score.h; a use that has passed counts as none) the one of least aged value;
+  // if there is none such, the one used last of all. The first gives way to any row whose next use
+  // is known, and to others by MayReplace; the second only to a row that is used sooner. The
+  // victim's tag is cleared. blocks.next_use null: no next use is known.
   virtual Status ChooseSlots(const FillArgs& args, Stream stream) = 0;
-  // Writes codes, side data, high tag and score of every chosen slot; not yet visible.
+  // Writes codes, side data, high tag, score and next use of every chosen slot; not yet visible.
   virtual Status WriteSlots(const FillArgs& args, Stream stream) = 0;
   // Makes the chosen slots visible and unpins them.
   virtual Status PublishSlots(const FillArgs& args, Stream stream) = 0;
@@ -225,6 +230,10 @@ class Backend {
   // is named twice is pinned twice; which of the two is done where the count allows one is open.
   virtual Status Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
                      uint8_t* done, Stream stream) = 0;
+  // Says when these positions, none twice, are used next, where they are resident. Readers do not
+  // see it; not beside a fill. blocks.next_use is not null.
+  virtual Status Foresee(const BlockView& blocks, const uint64_t* positions,
+                         const uint32_t* next_use, uint32_t count, Stream stream) = 0;
   // Rewrites every score as of `clock`, so that none is older than half the clock's range.
   virtual Status AgeScores(const BlockView& blocks, uint32_t clock, Stream stream) = 0;
 };

@@ -121,6 +121,8 @@ struct BlockView {
   std::byte* headers = nullptr;  // (blocks, header_bytes), 64-byte aligned, zeros at first
   std::byte* payload = nullptr;  // (blocks, payload_bytes), 64-byte aligned
   uint8_t* pins = nullptr;       // (blocks, 32) pin counts; read and written by fills only
+  // (blocks, 32) when each slot's row is used next (score.h), or null: nobody looks ahead. As pins.
+  uint32_t* next_use = nullptr;
 
   EDO_HD std::byte* Header(uint64_t block) const { return headers + block * shape.header_bytes; }
   EDO_HD uint16_t* LowTags(uint64_t block) const {

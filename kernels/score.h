@@ -1,5 +1,6 @@
-// The score of a cache slot and the rule by which a missed row takes a slot: 16 bits, ageing by
-// itself, on the host and on the device alike.
+// The score of a cache slot and the rules by which a missed row takes a slot: 16 bits, ageing by
+// itself, on the host and on the device alike. Where somebody knows when rows are read next, that
+// knowledge goes before scores: see the end.
 //
 // A score is {8 bits: when it was last touched, 8 bits: how much it was worth then}. The worth is
 // an exponentially aged count of hits in eighths: a hit adds kHitValue, every step of the cache's
@@ -66,6 +67,25 @@ EDO_HD constexpr bool MayReplace(uint32_t candidate_value, uint32_t victim_value
 // is stamped `now`. Any other is younger than 8 steps and stays as it is.
 EDO_HD constexpr uint16_t Normalised(uint16_t score, uint32_t now) {
   return AgedValue(score, now) == 0 ? MakeScore(0, now) : score;
+}
+
+// ---- known next uses ---------------------------------------------------------------------------
+
+// When a row is used next, by a clock that moves with the batches of a loop: a number modulo 2^32,
+// of which the next 2^31 - 1 after `now` are the future and all others have passed. 0 is no use, so
+// that new memory knows of none; a use at that time is given as one later.
+inline constexpr uint32_t kNoUse = 0;
+
+// How far ahead of `now` a use is; 0: none is known, or it has passed.
+EDO_HD constexpr uint32_t UseAhead(uint32_t next_use, uint32_t now) {
+  const uint32_t ahead = next_use - now;
+  return next_use == kNoUse || ahead > 0x7fffffffu ? 0 : ahead;
+}
+
+// Whether a row that is used `candidate` ahead takes the slot of the row of its set that is used
+// last of all, `victim` ahead. Both known; of rows used at the same time the resident one stays.
+EDO_HD constexpr bool IsSooner(uint32_t candidate, uint32_t victim) {
+  return candidate != 0 && candidate < victim;
 }
 
 }  // namespace edo::kernels

@@ -1,5 +1,5 @@
 // What the cache workloads share. `policy` and `zorder` are simulations, deterministic, without
-// store or device; `cache` measures time.
+// store or device; `lookahead` counts hits of the cache itself, `cache` measures time.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ bool Verdict(bool passed, const std::string& what);
 
 // The workloads (one file each). They return whether all targets are met.
 bool RunPolicy(const CacheSettings& settings);
+bool RunLookahead(const CacheSettings& settings);
 bool RunZorder(const CacheSettings& settings);
 bool RunHitPath(const CacheSettings& settings);
 

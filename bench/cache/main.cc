@@ -3,6 +3,7 @@
 //   cache   probe, gather and decode against a plain gather from an array
 //   policy  hit rates of the cache's scores and admission, against LRU, LFU, S3-FIFO, W-TinyLFU and
 //           Belady's optimum
+//   lookahead  hit rates of the cache when its next batches are known, against Belady's optimum
 //   zorder  bytes that an L2 cache reads from memory for gathers, by the layout of a block of slots
 //
 // Usage: cache_bench [--workloads=a,b] [--rows=N] [--accesses=N] [--capacities=P,P] [--check]
@@ -38,9 +39,10 @@ int main(int argc, char** argv) {
   const std::vector<std::pair<std::string, bool (*)(const edo::bench::CacheSettings&)>> workloads{
       {"cache", edo::bench::RunHitPath},
       {"policy", edo::bench::RunPolicy},
+      {"lookahead", edo::bench::RunLookahead},
       {"zorder", edo::bench::RunZorder}};
   edo::bench::CacheSettings settings;
-  std::string wanted = "cache,policy,zorder";
+  std::string wanted = "cache,policy,lookahead,zorder";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     std::string value;

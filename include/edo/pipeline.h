@@ -47,8 +47,14 @@ struct PipelineOptions {
   // next call of Next, which enqueues the next batch into the same memory.
   bool on_device = false;
   void* stream = nullptr;
-  // Batches whose keys are known ahead, for eviction by next use (docs/architecture.md, "Row
-  // cache"); at least depth. 0: depth. The source is asked so far ahead; 8 bytes a key of memory.
+  // Batches whose keys are known ahead; the source is asked so far ahead. More than depth: the rows
+  // that these batches use last of all leave the cache of hot rows (on_device: the device's) first,
+  // whatever others think of them (docs/architecture.md, "Row cache"); ten times as many keys as
+  // the cache has rows come near the best that can be done. One loop a table at a time: a second
+  // one, as any lookup, is served by the same cache but not known to it. Memory: the batches' keys,
+  // 12 bytes a key and batch and 24 to 48 a different key; keys of int64 and text tables are looked
+  // up once more. At most depth: no rows are chosen by it. Padding and keys of no row count for
+  // nothing.
   uint32_t look_ahead = 0;
 };
 

@@ -17,6 +17,8 @@ void InvalidateRange(const BlockView& blocks, uint64_t first, uint64_t last);  /
 void Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t count);
 void Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
          uint8_t* done);
+void Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+             uint32_t count);
 void AgeScores(const BlockView& blocks, uint32_t clock);
 
 }  // namespace edo::kernels::cpu

@@ -120,6 +120,11 @@ class CpuBackend final : public Backend {
     cpu::Pin(blocks, positions, count, delta, done);
     return Status::Ok();
   }
+  Status Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+                 uint32_t count, Stream) override {
+    cpu::Foresee(blocks, positions, next_use, count);
+    return Status::Ok();
+  }
   Status AgeScores(const BlockView& blocks, uint32_t clock, Stream) override {
     cpu::AgeScores(blocks, clock);
     return Status::Ok();

@@ -8,27 +8,44 @@
 namespace edo::kernels::cpu {
 namespace {
 
-// The slot of `block` that a row worth `candidate` may take, or kSlots. Scores looked at on the way
-// are kept from wrapping around (score.h).
-uint32_t ChooseSlot(const BlockView& blocks, uint64_t block, uint32_t candidate, uint32_t clock) {
+struct Candidate {
+  uint32_t value;  // score.h
+  uint32_t ahead;  // of its next use; 0: unknown
+};
+
+// The slot of `block` that a row may take, or kSlots. Scores looked at on the way are kept from
+// wrapping around (score.h).
+uint32_t ChooseSlot(const FillArgs& args, uint64_t block, const Candidate& candidate) {
+  const BlockView& blocks = args.blocks;
   uint16_t* const tags = blocks.LowTags(block);
   const uint8_t* const pins = blocks.pins + block * kSlots;
-  uint32_t least = kSlots;
+  const uint32_t* const uses = blocks.next_use ? blocks.next_use + block * kSlots : nullptr;
+  uint32_t least = kSlots;  // of the rows whose next use is unknown
   uint32_t least_value = 0;
+  uint32_t farthest = kSlots;  // of the others
+  uint32_t farthest_ahead = 0;
   for (uint32_t slot = 0; slot < kSlots; ++slot) {
     if (pins[slot] != 0) continue;
     if ((LoadTag(tags + slot) & kOccupied) == 0) return slot;
     const auto score = Score(blocks.Entry(block, slot));
     const uint16_t old = score.load(std::memory_order_relaxed);
-    const uint32_t value = AgedValue(old, clock);
-    if (least == kSlots || value < least_value) {
+    const uint32_t value = AgedValue(old, args.clock);
+    const uint32_t ahead = uses ? UseAhead(uses[slot], args.now) : 0;
+    if (ahead > farthest_ahead) {
+      farthest = slot;
+      farthest_ahead = ahead;
+    }
+    if (ahead == 0 && (least == kSlots || value < least_value)) {
       least = slot;
       least_value = value;
     }
-    const uint16_t normalised = Normalised(old, clock);
+    const uint16_t normalised = Normalised(old, args.clock);
     if (normalised != old) score.store(normalised, std::memory_order_relaxed);
   }
-  return least != kSlots && MayReplace(candidate, least_value) ? least : kSlots;
+  if (least != kSlots) {
+    return candidate.ahead != 0 || MayReplace(candidate.value, least_value) ? least : kSlots;
+  }
+  return IsSooner(candidate.ahead, farthest_ahead) ? farthest : kSlots;
 }
 
 }  // namespace
@@ -43,7 +60,9 @@ void ChooseSlots(const FillArgs& args) {
       uint16_t* const tags = blocks.LowTags(place.block);
       if (FindSlot(blocks, place, MatchTags(tags, place.low_tag)) != kSlots) continue;
       const uint32_t slot =
-          ChooseSlot(blocks, place.block, CandidateValue(args.frequencies[i]), args.clock);
+          ChooseSlot(args, place.block,
+                     {.value = CandidateValue(args.frequencies[i]),
+                      .ahead = args.next_use ? UseAhead(args.next_use[i], args.now) : 0});
       if (slot == kSlots) continue;
       const uint16_t old = LoadTag(tags + slot);
       if ((old & kOccupied) != 0) {
@@ -81,6 +100,9 @@ void WriteSlots(const FillArgs& args) {
     std::memcpy(entry + kEntryHighTag, &place.high_tag, sizeof place.high_tag);
     Score(entry).store(AdmittedScore(args.frequencies[i], args.clock), std::memory_order_relaxed);
     std::memcpy(entry + kEntrySide, row + code_bytes, args.format.side_bytes);
+    if (blocks.next_use != nullptr) {
+      blocks.next_use[args.slots[i]] = args.next_use ? args.next_use[i] : kNoUse;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // CPU bodies of the kernels that change slots without filling them: InvalidateRange, Invalidate,
-// Pin, AgeScores. A slot that is cleared loses its pins: whoever unpins it later finds no such row.
+// Pin, Foresee, AgeScores. A slot that is cleared loses its pins: whoever unpins it later finds no
+// such row.
 #include "kernels/cpu/block_access.h"
 #include "kernels/cpu/bodies.h"
 
@@ -43,6 +44,16 @@ void Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int
     if (delta > 0 ? pins == 255 : pins == 0) continue;
     pins = static_cast<uint8_t>(pins + delta);
     done[i] = 1;
+  }
+}
+
+void Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+             uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const Place place = PlaceOf(positions[i], blocks.blocks, blocks.group_shift);
+    const uint32_t slot =
+        FindSlot(blocks, place, MatchTags(blocks.LowTags(place.block), place.low_tag));
+    if (slot != kSlots) blocks.next_use[place.block * kSlots + slot] = next_use[i];
   }
 }
 

@@ -35,6 +35,8 @@ int Invalidate(const BlockView& blocks, const uint64_t* positions, uint32_t coun
                const LaunchShape& shape, gpu::StreamHandle stream);
 int Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int delta,
         uint8_t* done, const LaunchShape& shape, gpu::StreamHandle stream);
+int Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+            uint32_t count, const LaunchShape& shape, gpu::StreamHandle stream);
 int AgeScores(const BlockView& blocks, uint32_t clock, const LaunchShape& shape,
               gpu::StreamHandle stream);
 

@@ -131,6 +131,11 @@ class GpuBackend final : public Backend {
              uint8_t* done, Stream stream) override {
     return Checked("Pin", bodies::Pin(blocks, positions, count, delta, done, shape_, To(stream)));
   }
+  Status Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+                 uint32_t count, Stream stream) override {
+    return Checked("Foresee",
+                   bodies::Foresee(blocks, positions, next_use, count, shape_, To(stream)));
+  }
   Status AgeScores(const BlockView& blocks, uint32_t clock, Stream stream) override {
     return Checked("AgeScores", bodies::AgeScores(blocks, clock, shape_, To(stream)));
   }

@@ -27,6 +27,9 @@ __global__ void __launch_bounds__(kThreads) ChooseSlotsKernel(FillArgs args) {
     bool pinned = blocks.pins[block * kSlots + lane] != 0;
     EntryHead head{};
     if ((tag & kOccupied) != 0) head = LoadEntry(blocks.shape, entry);
+    const uint32_t ahead = blocks.next_use != nullptr && (tag & kOccupied) != 0
+                               ? UseAhead(blocks.next_use[block * kSlots + lane], args.now)
+                               : 0;
 
     for (uint32_t i = begin; i < end; ++i) {
       const Place place = PlaceOf(args.positions[i], blocks.blocks, blocks.group_shift);
@@ -44,13 +47,23 @@ __global__ void __launch_bounds__(kThreads) ChooseSlotsKernel(FillArgs args) {
           if (normalised != head.score) gpu::StoreRelaxed(ScoreOf(entry), normalised);
           head.score = normalised;
         }
-        // Least value, then lowest slot.
-        const uint32_t least = __reduce_min_sync(0xffffffffu, pinned ? ~0u : value * kSlots + lane);
+        const uint32_t use = args.next_use != nullptr ? UseAhead(args.next_use[i], args.now) : 0;
+        // Of those whose next use is unknown: least value, then lowest slot.
+        const uint32_t worth = pinned || ahead != 0 ? ~0u : value * kSlots + lane;
+        const uint32_t least = __reduce_min_sync(0xffffffffu, worth);
         if (free != 0) {
           chosen = first_free;
-        } else if (least != ~0u &&
-                   MayReplace(CandidateValue(args.frequencies[i]), least / kSlots)) {
-          chosen = least % kSlots;
+        } else if (least != ~0u) {
+          if (use != 0 || MayReplace(CandidateValue(args.frequencies[i]), least / kSlots)) {
+            chosen = least % kSlots;
+          }
+        } else if (use != 0) {
+          // All are known: the farthest, then lowest slot.
+          const uint32_t farthest = __reduce_max_sync(0xffffffffu, pinned ? 0u : ahead);
+          const uint32_t last = warp.Ballot(!pinned && ahead == farthest);
+          if (IsSooner(use, farthest)) {
+            chosen = static_cast<uint32_t>(__ffs(static_cast<int>(last))) - 1;
+          }
         }
       }
       // The lane of the slot speaks, or lane 0 when there is none.
@@ -99,6 +112,9 @@ __global__ void __launch_bounds__(kThreads) WriteSlotsKernel(FillArgs args) {
     gpu::StoreRelaxed(ScoreOf(entry), AdmittedScore(args.frequencies[i], args.clock));
     for (uint32_t b = 0; b < args.format.side_bytes; ++b) {
       entry[kEntrySide + b] = row[code_bytes + b];
+    }
+    if (blocks.next_use != nullptr) {
+      blocks.next_use[slot] = args.next_use != nullptr ? args.next_use[i] : kNoUse;
     }
   }
 }

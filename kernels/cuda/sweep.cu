@@ -1,7 +1,7 @@
 // CUDA bodies of the kernels that change slots without filling them: InvalidateRange, Invalidate,
-// Pin, AgeScores. Pin counts are bytes, changed by atomics on the word around them, because one
-// call may name a position twice; so InvalidateRange and AgeScores go by slots, the others by
-// positions, a warp each.
+// Pin, Foresee, AgeScores. Pin counts are bytes, changed by atomics on the word around them,
+// because one call may name a position twice; so InvalidateRange and AgeScores go by slots, the
+// others by positions, a warp each.
 #include "kernels/cuda/bodies.h"
 #include "kernels/cuda/probe_rows.cuh"
 
@@ -89,6 +89,19 @@ __global__ void __launch_bounds__(kThreads) PinKernel(BlockView blocks, const ui
   }
 }
 
+__global__ void __launch_bounds__(kThreads)
+    ForeseeKernel(BlockView blocks, const uint64_t* positions, const uint32_t* next_use,
+                  uint32_t count) {
+  const gpu::Tile<32> warp;
+  for (uint64_t i = uint64_t{blockIdx.x} * warp.Count() + warp.Rank(); i < count;
+       i += uint64_t{gridDim.x} * warp.Count()) {
+    const Place place = PlaceOf(positions[i], blocks.blocks, blocks.group_shift);
+    const uint32_t slot = FindSlot(blocks, place);
+    if (slot == kSlots || warp.Lane() != 0) continue;
+    blocks.next_use[place.block * kSlots + slot] = next_use[i];
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) AgeScoresKernel(BlockView blocks, uint32_t clock) {
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < blocks.blocks * kSlots;
        i += uint64_t{gridDim.x} * blockDim.x) {
@@ -125,6 +138,14 @@ int Pin(const BlockView& blocks, const uint64_t* positions, uint32_t count, int 
   if (count == 0) return 0;
   return gpu::Launch(PinKernel, dim3(GridBlocks(uint64_t{count} * 32, kThreads, shape.most_blocks)),
                      dim3(kThreads), 0, stream, blocks, positions, count, delta, done);
+}
+
+int Foresee(const BlockView& blocks, const uint64_t* positions, const uint32_t* next_use,
+            uint32_t count, const LaunchShape& shape, gpu::StreamHandle stream) {
+  if (count == 0) return 0;
+  return gpu::Launch(ForeseeKernel,
+                     dim3(GridBlocks(uint64_t{count} * 32, kThreads, shape.most_blocks)),
+                     dim3(kThreads), 0, stream, blocks, positions, next_use, count);
 }
 
 int AgeScores(const BlockView& blocks, uint32_t clock, const LaunchShape& shape,

@@ -170,7 +170,8 @@ TEST_P(DeviceAheadTest, APipelineLeavesItsRowsOnTheDevice) {
     return true;
   };
   for (const KeySource& source : {by_rows, by_ids}) {
-    auto pipeline = table_->MakePipeline(source, {.depth = 2, .on_device = true}).value();
+    auto pipeline =
+        table_->MakePipeline(source, {.depth = 2, .on_device = true, .look_ahead = 8}).value();
     size_t number = 0;
     for (const PipelineBatch& batch : *pipeline) {
       EDO_ASSERT_OK(batch.status);

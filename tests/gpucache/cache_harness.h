@@ -231,6 +231,10 @@ class SpyBackend final : public kernels::Backend {
              uint8_t* done, kernels::Stream s) override {
     return inner_->Pin(blocks, positions, count, delta, done, s);
   }
+  Status Foresee(const kernels::BlockView& blocks, const uint64_t* positions,
+                 const uint32_t* next_use, uint32_t count, kernels::Stream s) override {
+    return inner_->Foresee(blocks, positions, next_use, count, s);
+  }
   Status AgeScores(const kernels::BlockView& blocks, uint32_t clock, kernels::Stream s) override {
     return inner_->AgeScores(blocks, clock, s);
   }

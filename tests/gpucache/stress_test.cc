@@ -1,5 +1,6 @@
-// Threads that look up, pool, fill, publish new versions, pin, and register and drop tables, all in
-// one cache, for EDO_STRESS_S seconds (default 3). Run under the thread sanitizer too.
+// Threads that look up, pool, fill, publish new versions, pin, look ahead, and register and drop
+// tables, all in one cache, for EDO_STRESS_S seconds (default 3). Run under the thread sanitizer
+// too.
 //
 // What is right. A row has a version, and every value depends on it. To publish a version a thread
 // bumps the row's number on "disk", invalidates the row, then bumps the number that is current.
@@ -11,6 +12,7 @@
 
 #include <array>
 #include <chrono>
+#include <deque>
 #include <fstream>
 #include <shared_mutex>
 
@@ -88,6 +90,7 @@ class Stress {
     start([this](auto& random) { Publish(random); });
     start([this](auto& random) { PinSome(random); });
     start([this](auto& random) { ComeAndGo(random); });
+    for (int i = 0; i < 2; ++i) start([this](auto& random) { LookFarAhead(random); });
     const auto began = std::chrono::steady_clock::now();
     uint64_t early = 0;
     while (!stop_) {
@@ -101,11 +104,11 @@ class Stress {
     const uint64_t late = ResidentBytes();
     const RowCacheCounters c = cache_->counters();
     std::cout << "lookups of rows " << asked_ << ", bags " << bags_ << ", versions " << published_
-              << ", tables " << registered_ << " (" << refused_ << " refused)\nhits " << c.hits
-              << ", misses " << c.misses << ", fills " << c.fills << ", evictions " << c.evictions
-              << ", rejected " << c.rejected << ", skipped " << c.skipped << ", deferred "
-              << c.deferred << "\nRSS " << early / 1024 << " KiB at a third, " << late / 1024
-              << " KiB at the end\n";
+              << ", tables " << registered_ << " (" << refused_ << " refused), batches foreseen "
+              << foreseen_ << "\nhits " << c.hits << ", misses " << c.misses << ", fills "
+              << c.fills << ", evictions " << c.evictions << ", rejected " << c.rejected
+              << ", skipped " << c.skipped << ", deferred " << c.deferred << "\nRSS "
+              << early / 1024 << " KiB at a third, " << late / 1024 << " KiB at the end\n";
     if (::testing::Test::HasFailure()) return;
     if (!kSanitized && early > 0) {
       EXPECT_LT(late, early + (uint64_t{6} << 20)) << "memory grows";
@@ -266,6 +269,34 @@ class Stress {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 
+  // A loop that knows its next batches; now and then it breaks off. Two of one table: one is
+  // refused.
+  void LookFarAhead(Random& random) {
+    const TestTable& table = AnyTable(random).table;
+    const Status begun = cache_->BeginLookAhead(*table.handle);
+    if (!begun.ok()) {
+      ASSERT_EQ(begun.code(), StatusCode::kBusy);
+      std::this_thread::yield();
+      return;
+    }
+    std::deque<std::vector<uint64_t>> ahead;
+    const uint64_t batches = random() % 40;
+    const size_t window = 1 + random() % 20;
+    for (uint64_t b = 0; b < batches && !stop_; ++b) {
+      while (ahead.size() < window) {
+        ahead.push_back(SomeRows(table, random() % kStripes, random));
+        EDO_ASSERT_OK(cache_->AppendBatch(*table.handle, ahead.back()));
+      }
+      EDO_ASSERT_OK(cache_->AdvanceBatch(*table.handle));
+      const test::Looked looked = Look(*cache_, table, ahead.front());
+      hits_ += ahead.front().size() - looked.misses.size();
+      misses_ += looked.misses.size();
+      ahead.pop_front();
+      ++foreseen_;
+    }
+    cache_->EndLookAhead(*table.handle);
+  }
+
   // A table of its own comes, is filled and read, and goes: other classes are resized meanwhile,
   // and its positions become another table's.
   void ComeAndGo(Random& random) {
@@ -283,6 +314,14 @@ class Stress {
     }
     const TestTable table{format, rows, std::move(*handle)};
     const uint32_t version = 1 + static_cast<uint32_t>(++registered_ % 1000000);
+    // Sometimes it is gone before its look-ahead ends.
+    if (random() % 3 == 0) {
+      EDO_ASSERT_OK(cache_->BeginLookAhead(*table.handle));
+      std::vector<uint64_t> some(kBatch);
+      for (uint64_t& row : some) row = random() % rows;
+      for (int b = 0; b < 3; ++b) EDO_ASSERT_OK(cache_->AppendBatch(*table.handle, some));
+      EDO_ASSERT_OK(cache_->AdvanceBatch(*table.handle));
+    }
     for (int round = 0; round < 5; ++round) {
       std::vector<uint64_t> some(kBatch);
       for (uint64_t& row : some) row = random() % rows;
@@ -307,7 +346,7 @@ class Stress {
   std::vector<std::unique_ptr<ChangingTable>> tables_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> asked_{0}, hits_{0}, misses_{0}, bags_{0}, published_{0}, registered_{0},
-      refused_{0};
+      refused_{0}, foreseen_{0};
 };
 
 TEST(RowCacheStress, EveryRowIsOfOneVersionAndNotAnOldOne) {

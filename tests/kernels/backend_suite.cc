@@ -241,6 +241,13 @@ struct ModelSlot {
   uint64_t version = 0;
   uint16_t score = 0;
   uint32_t pins = 0;
+  uint32_t next_use = kNoUse;
+};
+
+// When a row is used next, and what time it is.
+struct Foreseen {
+  uint32_t next_use = kNoUse;
+  uint32_t now = 0;
 };
 
 struct Chosen {
@@ -266,25 +273,38 @@ class Model {
     return nullptr;
   }
   // The rule of ChooseSlots (backend.h), as one pass over the slots in order.
-  Chosen Choose(uint64_t position, uint32_t frequency, uint32_t clock) {
+  Chosen Choose(uint64_t position, uint32_t frequency, uint32_t clock, const Foreseen& foreseen) {
     if (Find(position) != nullptr) return {};
     const auto first = static_cast<uint32_t>(BlockOf(position) * kSlots);
+    // Uses in the order in which they come; those that are unknown or have passed come never.
+    constexpr int64_t kNever = INT64_MAX;
+    const auto comes = [&](uint32_t next_use) {
+      const int64_t ahead = static_cast<int32_t>(next_use - foreseen.now);
+      return next_use == kNoUse || ahead <= 0 ? kNever : ahead;
+    };
+    // Whether slot `a` goes before slot `b`.
+    const auto goes_first = [&](const ModelSlot& a, const ModelSlot& b) {
+      const int64_t use_a = comes(a.next_use), use_b = comes(b.next_use);
+      if (use_a != use_b) return use_a > use_b;
+      return use_a == kNever && AgedValue(a.score, clock) < AgedValue(b.score, clock);
+    };
     std::optional<uint32_t> victim;
-    for (uint32_t s = first; s < first + kSlots && !(victim && !slots_[*victim].occupied); ++s) {
+    for (uint32_t s = first; s < first + kSlots; ++s) {
       ModelSlot& slot = slots_[s];
       if (slot.pins != 0) continue;
       if (!slot.occupied) {
         victim = s;
         break;
       }
-      if (!victim || AgedValue(slot.score, clock) < AgedValue(slots_[*victim].score, clock)) {
-        victim = s;
-      }
+      if (!victim || goes_first(slot, slots_[*victim])) victim = s;
       slot.score = Normalised(slot.score, clock);
     }
     if (!victim) return {};
     ModelSlot& slot = slots_[*victim];
-    if (slot.occupied && !MayReplace(CandidateValue(frequency), AgedValue(slot.score, clock))) {
+    const int64_t use = comes(foreseen.next_use);
+    if (slot.occupied && use >= comes(slot.next_use) &&
+        !(use == kNever && comes(slot.next_use) == kNever &&
+          MayReplace(CandidateValue(frequency), AgedValue(slot.score, clock)))) {
       return {};
     }
     Chosen chosen{*victim, slot.occupied ? slot.position : kNoPosition};
@@ -293,8 +313,8 @@ class Model {
     return chosen;
   }
   void Publish(uint32_t slot, uint64_t position, uint64_t version, uint32_t frequency,
-               uint32_t clock) {
-    slots_[slot] = {true, position, version, AdmittedScore(frequency, clock), 0};
+               uint32_t clock, uint32_t next_use) {
+    slots_[slot] = {true, position, version, AdmittedScore(frequency, clock), 0, next_use};
   }
   template <class Call>
   void ForEach(Call call) {
@@ -320,7 +340,8 @@ class Model {
 class Cache {
  public:
   Cache(Backend& backend, const Rows& rows, uint32_t cell_bytes, uint64_t blocks,
-        uint32_t group_shift, uint64_t first_position, uint64_t table_rows)
+        uint32_t group_shift, uint64_t first_position, uint64_t table_rows,
+        uint32_t unknown_one_in = 0)
       : backend_(backend),
         stream_(backend),
         rows_(rows),
@@ -330,11 +351,16 @@ class Cache {
         headers_(backend, blocks * view_.shape.header_bytes),
         payload_(backend, blocks * view_.shape.payload_bytes()),
         pins_(backend, blocks * kSlots),
+        next_use_(backend, unknown_one_in == 0 ? 0 : blocks * kSlots),
+        unknown_one_in_(unknown_one_in),
         model_(blocks, group_shift) {
     view_.headers = headers_.get();
     view_.payload = payload_.get();
     view_.pins = pins_.get();
+    if (unknown_one_in != 0) view_.next_use = next_use_.get();
   }
+  // What time it is by the clock of next uses.
+  void set_now(uint32_t now) { now_ = now; }
 
   const BlockView& view() const { return view_; }
   Model& model() { return model_; }
@@ -370,6 +396,9 @@ class Cache {
       }
     }
     segments.push_back(count);
+    // Now and then a fill that knows nothing, among others that do.
+    const bool foreseen = unknown_one_in_ != 0 && random() % 8 != 0;
+    const std::vector<uint32_t> uses = RandomUses(foreseen ? count : 0, random);
     const bool in_order = random() % 4 == 0;
     if (in_order) std::iota(sources.begin(), sources.end(), 0u);
 
@@ -386,6 +415,7 @@ class Cache {
     const Array<uint16_t> device_frequencies(backend_, frequencies);
     const Array<uint32_t> device_segments(backend_, segments);
     const Array<uint32_t> device_sources(backend_, sources);
+    const Array<uint32_t> device_uses(backend_, uses);
     const Array<uint32_t> slots(backend_, count);
     const Array<uint64_t> evicted(backend_, count);
     const Array<std::byte> device_rows(backend_, encoded, random() % 2 == 0 ? 0 : random() % 16);
@@ -398,6 +428,8 @@ class Cache {
     args.segment_count = static_cast<uint32_t>(segments.size() - 1);
     args.count = count;
     args.clock = clock;
+    args.next_use = foreseen ? device_uses.get() : nullptr;
+    args.now = now_;
     args.slots = slots.get();
     args.evicted = random() % 4 == 0 ? nullptr : evicted.get();
     args.rows = device_rows.get();
@@ -409,7 +441,8 @@ class Cache {
     const std::vector<uint32_t> chosen = slots.Read();
     const std::vector<uint64_t> went = evicted.Read();
     for (uint32_t i = 0; i < count && !Failed(); ++i) {
-      const Chosen expected = model_.Choose(positions[i], frequencies[i], clock);
+      const Chosen expected =
+          model_.Choose(positions[i], frequencies[i], clock, {foreseen ? uses[i] : kNoUse, now_});
       EXPECT_EQ(chosen[i], expected.slot) << "slot of row " << i << " of a fill";
       if (args.evicted != nullptr) {
         EXPECT_EQ(went[i], expected.evicted) << "evicted for row " << i << " of a fill";
@@ -423,7 +456,8 @@ class Cache {
     Finish();
     for (uint32_t i = 0; i < count; ++i) {
       if (chosen[i] != kNoSlot) {
-        model_.Publish(chosen[i], positions[i], version, frequencies[i], clock);
+        model_.Publish(chosen[i], positions[i], version, frequencies[i], clock,
+                       foreseen ? uses[i] : kNoUse);
       }
     }
   }
@@ -623,6 +657,20 @@ class Cache {
     }
     EXPECT_EQ(found, expected);
   }
+  // Rows, none twice.
+  void Foresee(const std::vector<uint64_t>& rows, std::mt19937_64& random) {
+    std::vector<uint64_t> positions;
+    for (const uint64_t row : rows) positions.push_back(first_position_ + row);
+    const std::vector<uint32_t> uses = RandomUses(rows.size(), random);
+    const Array<uint64_t> device(backend_, positions);
+    const Array<uint32_t> device_uses(backend_, uses);
+    EDO_EXPECT_OK(backend_.Foresee(view_, device.get(), device_uses.get(),
+                                   static_cast<uint32_t>(rows.size()), stream_));
+    Finish();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (ModelSlot* const slot = model_.Find(positions[i])) slot->next_use = uses[i];
+    }
+  }
   void Age(uint32_t clock) {
     EDO_EXPECT_OK(backend_.AgeScores(view_, clock, stream_));
     Finish();
@@ -631,7 +679,7 @@ class Cache {
 
   // The memory, which must hold what the model says. `scores`: the scores too.
   CacheBytes CheckState(bool scores = true) {
-    CacheBytes bytes{headers_.Read(), payload_.Read(), pins_.Read()};
+    CacheBytes bytes{headers_.Read(), payload_.Read(), pins_.Read(), next_use_.Read()};
     BlockView host = view_;
     host.headers = bytes.headers.data();
     host.payload = bytes.payload.data();
@@ -654,6 +702,9 @@ class Cache {
       EXPECT_EQ(PositionOf(tag, high_tag, view_.group_shift), slot.position) << "slot " << s;
       if (scores) {
         EXPECT_EQ(score, slot.score) << "score of slot " << s;
+      }
+      if (view_.next_use != nullptr) {
+        EXPECT_EQ(bytes.next_use[s], slot.next_use) << "next use of slot " << s;
       }
       const std::vector<std::byte> row = Encoded(slot);
       for (uint32_t at = 0; at < view_.shape.slot_bytes(); ++at) {
@@ -682,6 +733,19 @@ class Cache {
     view.blocks = blocks;
     view.group_shift = group_shift;
     return view;
+  }
+  // Uses near and far, many of them equal, some in the past, some unknown.
+  std::vector<uint32_t> RandomUses(size_t count, std::mt19937_64& random) const {
+    std::vector<uint32_t> uses(count, kNoUse);
+    for (uint32_t& use : uses) {
+      if (random() % unknown_one_in_ == 0) {
+        if (random() % 2 == 0) use = now_ - static_cast<uint32_t>(random() % 5);
+        continue;
+      }
+      const uint64_t range = std::vector<uint64_t>{3, 20, 1000, 0x7fffffff}[random() % 4];
+      use = now_ + 1 + static_cast<uint32_t>(random() % range);
+    }
+    return uses;
   }
   void AddRow(const std::vector<std::byte>& row, const float* weight,
               std::vector<float>* sum) const {
@@ -761,6 +825,9 @@ class Cache {
   const Array<std::byte> headers_;
   const Array<std::byte> payload_;
   const Array<uint8_t> pins_;
+  const Array<uint32_t> next_use_;
+  const uint32_t unknown_one_in_;
+  uint32_t now_ = 0;
   Model model_;
 };
 
@@ -913,6 +980,7 @@ ScenarioOptions RandomScenario(uint64_t seed) {
   options.steps = 10;
   options.most_ids = static_cast<uint32_t>(20 + random() % (random() % 3 == 0 ? 150 : 30));
   options.first_position = random() % 2 == 0 ? random() % 100000 : (uint64_t{1} << 45) - 1000;
+  options.unknown_one_in = std::vector<uint32_t>{0, 2, 6, 100}[random() % 4];
   return options;
 }
 
@@ -923,7 +991,9 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
   std::mt19937_64 random(Hash(seed + 99));
   const Rows rows{MakeRowFormat(options.codec, options.dim), true};
   Cache cache(backend, rows, options.cell_bytes, options.blocks, options.group_shift,
-              options.first_position, options.rows);
+              options.first_position, options.rows, options.unknown_one_in);
+  // Times shortly before the 32 bits begin again, or any.
+  auto now = static_cast<uint32_t>(random() % 2 == 0 ? 0 - random() % 30 : random());
   auto clock = static_cast<uint32_t>(random() % 1000);
   const auto some = [&](uint64_t beyond) {
     return Different(random() % (options.most_ids + 1), options.rows + beyond, random);
@@ -939,7 +1009,8 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
   for (uint32_t step = 0; step < options.steps && !Failed(); ++step) {
     clock += random() % 16 == 0 ? static_cast<uint32_t>(random() % 300)
                                 : static_cast<uint32_t>(random() % 3);
-    switch (step < 2 ? 0 : random() % 10) {
+    cache.set_now(now += static_cast<uint32_t>(random() % 4));
+    switch (step < 2 ? 0 : random() % (options.unknown_one_in == 0 ? 10 : 12)) {
       case 0:
       case 1:
       case 2:
@@ -971,8 +1042,11 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
       case 8:
         cache.Pin(some(0), random() % 3 == 0 ? -1 : +1);
         break;
-      default:
+      case 9:
         cache.Age(clock);
+        break;
+      default:
+        cache.Foresee(some(0), random);
     }
   }
   if (Failed()) return {};

@@ -17,6 +17,7 @@ struct CacheBytes {
   std::vector<std::byte> headers;
   std::vector<std::byte> payload;
   std::vector<uint8_t> pins;
+  std::vector<uint32_t> next_use;  // empty where nobody looks ahead
   friend bool operator==(const CacheBytes&, const CacheBytes&) = default;
 };
 
@@ -30,9 +31,11 @@ struct ScenarioOptions {
   uint32_t steps = 12;     // operations
   uint32_t most_ids = 40;  // of one
   uint64_t first_position = 12345;
+  // Next uses are known, but for one row in so many; 0: nobody looks ahead.
+  uint32_t unknown_one_in = 0;
 };
 
-// A random sequence of fills, reads, pools, pins, invalidations and sweeps, each checked against
+// A random sequence of fills, reads, pools, pins, foresights, invalidations and sweeps, each checked against
 // the model as it goes, and the model's state against the memory at the end, which is returned: the
 // same options and seed must leave the same bytes on every backend.
 CacheBytes RunScenario(kernels::Backend& backend, const ScenarioOptions& options, uint64_t seed);

@@ -69,8 +69,11 @@ TEST_P(BackendTest, ALongSequenceOfLargeCalls) {
   options.steps = 60;
   options.most_ids = 3000;
   const uint64_t seed = Seed(1);
-  const CacheBytes here = RunScenario(*backend_, options, seed);
-  EXPECT_TRUE(here == RunScenario(*kernels::MakeCpuBackend(), options, seed));
+  for (const uint32_t unknown_one_in : {0, 5}) {
+    options.unknown_one_in = unknown_one_in;
+    const CacheBytes here = RunScenario(*backend_, options, seed);
+    EXPECT_TRUE(here == RunScenario(*kernels::MakeCpuBackend(), options, seed));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, BackendTest, ::testing::Values("cpu", "cuda"),

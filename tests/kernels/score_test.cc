@@ -94,5 +94,27 @@ TEST(Score, TieGoesToTheNewcomer) {
   EXPECT_FALSE(MayReplace(7, 8));
 }
 
+TEST(NextUse, IsAheadForHalfOfTheClockAndGoneForTheOtherHalf) {
+  for (const uint32_t now : {1u, 1000u, 0x7fffffffu, 0x80000000u, 0xfffffff0u, 0xffffffffu}) {
+    for (const uint32_t ahead : {1u, 5u, 0x7ffffffeu, 0x7fffffffu}) {
+      if (now + ahead != kNoUse) {
+        EXPECT_EQ(UseAhead(now + ahead, now), ahead) << now;
+      }
+      if (now - ahead != kNoUse) {
+        EXPECT_EQ(UseAhead(now - ahead, now), 0u) << now;
+      }
+    }
+    EXPECT_EQ(UseAhead(now, now), 0u) << "it is used now";
+    EXPECT_EQ(UseAhead(kNoUse, now), 0u);
+  }
+}
+
+TEST(NextUse, OnlyAKnownAndEarlierOneDisplaces) {
+  EXPECT_TRUE(IsSooner(1, 2));
+  EXPECT_FALSE(IsSooner(2, 2));
+  EXPECT_FALSE(IsSooner(3, 2));
+  EXPECT_FALSE(IsSooner(0, 2));
+}
+
 }  // namespace
 }  // namespace edo::kernels

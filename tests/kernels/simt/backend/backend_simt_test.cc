@@ -104,6 +104,7 @@ TEST(SimtBackend, ALongSequenceOfLargeCalls) {
   options.rows = 4000;
   options.steps = 40;
   options.most_ids = 3000;
+  options.unknown_one_in = 5;
   UnderSchedules(Schedules({Policy::kInOrder, Policy::kRandom, Policy::kStarve}, 1),
                  [&](kernels::Backend& backend, uint64_t seed) {
                    const CacheBytes here = RunScenario(backend, options, seed);

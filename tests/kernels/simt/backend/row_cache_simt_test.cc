@@ -1,7 +1,8 @@
-// RowCache over the CUDA kernels on the executor: two streams read while fills and invalidations go
-// on, streams interleaved at random by seed. Values change only by an invalidation, so a row read
-// must be the row as the model has it, or, when it was read beside the invalidation of that row,
-// the row before or after; whatever was not found must be on the miss list. Also: hits do come.
+// RowCache over the CUDA kernels on the executor: two streams read while fills, invalidations and a
+// look-ahead go on, streams interleaved at random by seed. Values change only by an invalidation,
+// so a row read must be the row as the model has it, or, when it was read beside the invalidation
+// of that row, the row before or after; whatever was not found must be on the miss list. Also: hits
+// do come.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,8 +10,8 @@
 #include <set>
 
 #include "gpucache/row_cache.h"
-#include "kernels/float_convert.h"
 #include "kernels/cuda/simt_backend.h"
+#include "kernels/float_convert.h"
 #include "tests/kernels/simt/schedules.h"
 #include "tests/support/test_util.h"
 
@@ -87,7 +88,11 @@ class RowCacheSimt {
   void Run(int steps) {
     for (int step = 0; step < steps && !::testing::Test::HasFailure(); ++step) {
       Lane& lane = lanes_[random_() % kReads];
-      switch (random_() % 8) {
+      switch (random_() % 10) {
+        case 8:
+        case 9:
+          LookAhead();
+          break;
         case 0:
           Invalidate();
           break;
@@ -188,6 +193,31 @@ class RowCacheSimt {
     // No wait: the codes are written again only when the stream has done this (above).
   }
 
+  // A look-ahead begins, learns of a batch, goes on by one, or ends; nothing waits for the device.
+  void LookAhead() {
+    if (!looks_ahead_) {
+      EDO_EXPECT_OK(cache_->BeginLookAhead(*table_));
+      looks_ahead_ = true;
+    }
+    switch (random_() % 8) {
+      case 0:
+        cache_->EndLookAhead(*table_);
+        looks_ahead_ = false;
+        break;
+      case 1:
+      case 2:
+        EDO_EXPECT_OK(cache_->AdvanceBatch(*table_));
+        break;
+      default: {
+        std::vector<uint64_t> rows;
+        for (uint64_t i = 0; i < random_() % kMostIds; ++i) {
+          rows.push_back(random_() % 3 == 0 ? random_() % (kRows + 5) : random_() % 60);
+        }
+        EDO_EXPECT_OK(cache_->AppendBatch(*table_, rows));
+      }
+    }
+  }
+
   // New values for some rows. Reads in flight may see the old or the new.
   void Invalidate() {
     std::vector<uint64_t> rows;
@@ -211,6 +241,7 @@ class RowCacheSimt {
   Lane lanes_[kReads];
   std::vector<uint64_t> versions_;
   uint64_t hits_ = 0;
+  bool looks_ahead_ = false;
 };
 
 TEST(RowCacheSimt, EveryRowReadIsAVersionThatItMayBe) {
@@ -230,6 +261,78 @@ TEST(RowCacheSimt, EveryRowReadIsAVersionThatItMayBe) {
     if (HasFailure()) return;
   }
   std::cout << hits << " rows read from the cache\n";
+}
+
+// A loop over three times what the cache holds, every batch known ten batches ahead: about a third
+// stays, as many as there are slots. The streams' order is the schedule's.
+TEST(RowCacheSimt, ALookAheadDecidesWhichRowsStay) {
+  const auto hits_of_a_loop = [] {
+    const auto backend = kernels::MakeSimtBackend();
+    const RowFormat format = kernels::MakeRowFormat(RowCodec::kInt8, kDim);
+    auto made = RowCache::Make(backend, {.bytes = kernels::ShapeOf(format).block_bytes()});
+    EXPECT_TRUE(made.ok());
+    RowCache& cache = **made;
+    const auto table = *cache.AddTable(format, kRows);
+    constexpr uint64_t kBatch = 8, kLoop = 12;  // batches of 12 * 8 rows, three times the slots
+    const auto batch_of = [](uint64_t number) {
+      std::vector<uint64_t> rows(kBatch);
+      for (uint64_t i = 0; i < kBatch; ++i) rows[i] = number % kLoop * kBatch + i;
+      return rows;
+    };
+    constexpr uint64_t kIds = kBatch * 8, kValues = kBatch * kDim * 4;
+    auto* const device = static_cast<std::byte*>(*backend->Allocate(
+        kIds + kValues + kBatch * 4 + sizeof(QueryCounts) + kBatch * (kDim + 2)));
+    std::byte* const values = device + kIds;
+    std::byte* const misses = values + kValues;
+    std::byte* const counts = misses + kBatch * 4;
+    std::byte* const codes = counts + sizeof(QueryCounts);
+    const Stream stream = *backend->CreateStream();
+    EDO_EXPECT_OK(cache.BeginLookAhead(*table));
+    uint64_t hits = 0, appended = 0;
+    for (uint64_t b = 0; b < 5 * kLoop; ++b) {
+      for (; appended <= b + kLoop; ++appended) {
+        EDO_EXPECT_OK(cache.AppendBatch(*table, batch_of(appended)));
+      }
+      EDO_EXPECT_OK(cache.AdvanceBatch(*table));
+      const std::vector<uint64_t> rows = batch_of(b);
+      EDO_EXPECT_OK(backend->CopyToDevice(device, rows.data(), kIds, stream));
+      EDO_EXPECT_OK(backend->Zero(counts, sizeof(QueryCounts), stream));
+      GatherQuery query;
+      query.rows = reinterpret_cast<const uint64_t*>(device);
+      query.count = kBatch;
+      query.out = {values, FloatType::kF32, kDim};
+      query.misses = reinterpret_cast<uint32_t*>(misses);
+      query.counts = reinterpret_cast<QueryCounts*>(counts);
+      EDO_EXPECT_OK(cache.Gather(*table, query, stream));
+      QueryCounts found;
+      std::vector<uint32_t> missed(kBatch);
+      EDO_EXPECT_OK(backend->CopyToHost(&found, counts, sizeof found, stream));
+      EDO_EXPECT_OK(backend->CopyToHost(missed.data(), misses, kBatch * 4, stream));
+      EDO_EXPECT_OK(backend->Synchronize(stream));
+      hits += kBatch - found.misses;
+      std::vector<uint64_t> wanted;
+      for (uint32_t m = 0; m < found.misses; ++m) wanted.push_back(rows[missed[m]]);
+      if (wanted.empty()) continue;
+      EDO_EXPECT_OK(backend->Zero(codes, kBatch * (kDim + 2), stream));
+      EDO_EXPECT_OK(cache.FillFromDevice(*table, wanted, codes, stream));
+      EDO_EXPECT_OK(backend->Synchronize(stream));
+    }
+    cache.EndLookAhead(*table);
+    backend->Free(device, 0);
+    backend->DestroyStream(stream);
+    return hits;
+  };
+  for (simt::Config config : Schedules({simt::Policy::kRandom, simt::Policy::kStarve}, 2)) {
+    SCOPED_TRACE(ReplayText(config));
+    config.max_switches = uint64_t{1} << 28;
+    simt::Configure(config);
+    const uint64_t with = hits_of_a_loop();
+    EXPECT_EQ(simt::TakeReport().text, "");
+    // 32 slots of 96 rows, after the first round.
+    EXPECT_GE(with, 4 * 96 / 4);
+    EXPECT_LE(with, 4 * 96 / 3);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace
