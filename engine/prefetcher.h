@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ namespace edo::engine {
 
 class TableImpl;
 class PrefetchTicketState;
+
+// Counted for each key of a ticket beside its row: its number, and its place among the chunks.
+inline constexpr uint64_t kTicketBytesAKey = 16;
 
 // Keys of a ticket, its own copy.
 struct PrefetchKeys {
