@@ -5,7 +5,7 @@
 //
 // Computing is one of two things. `sleep` stands for a loop that waits for a device (a GPU): it
 // leaves the processor alone. `spin` stands for one that computes on the processor: it shares the
-// cores with the thread that reads, which needs a third of one here, and with whatever else runs.
+// cores with the thread that reads, which needs 0.4 of one here, and with whatever else runs.
 //
 // Figures are those of the loop once it runs: the first batch, whose rows nobody could read ahead,
 // is left out. Goals: where computing takes at least as long as reading, the loop waits for rows at
