@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "edo/options.h"
 #include "edo/status.h"
 
 namespace edo::bench {
@@ -76,21 +77,46 @@ struct Settings {
   double seconds = 0.5;  // of each variant in each round
   std::string file;      // workload `quality`: the table
   bool keep = false;
+  std::FILE* csv = nullptr;  // every figure once more, for programs; or null
 };
 
-// One line of results: what, figure, unit, and the ratio to the first line of its group.
+// One line of results: what, figure, unit; printed with the ratio to the first line of its group.
 struct Line {
   std::string what;
   double value = 0;
   std::string unit;
   std::string remark;
 };
-inline void Print(const std::string& title, const std::vector<Line>& lines) {
-  std::printf("\n%s\n", title.c_str());
+
+// A line of the CSV file: workload,variant,value,unit,ratio,remark.
+inline void WriteCsv(const Settings& settings, const std::string& workload, const Line& line,
+                     double ratio) {
+  if (settings.csv == nullptr) return;
+  const auto quoted = [](const std::string& text) {
+    std::string out = "\"";
+    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return out + "\"";
+  };
+  std::fprintf(settings.csv, "%s,%s,%.6g,%s,%.4g,%s\n", workload.c_str(), quoted(line.what).c_str(),
+               line.value, quoted(line.unit).c_str(), ratio, quoted(line.remark).c_str());
+  std::fflush(settings.csv);
+}
+
+// A peer that is not installed.
+inline void SayLeftOut(const Settings& settings, const std::string& workload,
+                       const std::string& peer, const std::string& why) {
+  std::printf("\n%s: %s is left out: %s\n", workload.c_str(), peer.c_str(), why.c_str());
+  WriteCsv(settings, workload, {peer, 0, "left out", why}, 0);
+}
+
+inline void Print(const Settings& settings, const std::string& workload, const std::string& title,
+                  const std::vector<Line>& lines) {
+  std::printf("\n%s: %s\n", workload.c_str(), title.c_str());
   for (const Line& line : lines) {
     const double ratio = lines[0].value > 0 ? line.value / lines[0].value : 0;
     std::printf("  %-46s %12.1f %-10s x%-8.3f %s\n", line.what.c_str(), line.value,
                 line.unit.c_str(), ratio, line.remark.c_str());
+    WriteCsv(settings, workload, line, ratio);
   }
   std::fflush(stdout);
 }
@@ -99,11 +125,23 @@ inline void Print(const std::string& title, const std::vector<Line>& lines) {
 void BenchImport(const Settings& settings);
 void BenchLookupCold(const Settings& settings);
 void BenchLookupWarm(const Settings& settings);
+void BenchPrefetch(const Settings& settings);
+void BenchBulk(const Settings& settings);
 void BenchExport(const Settings& settings);
 void BenchOpen(const Settings& settings);
 void BenchTables(const Settings& settings);
 void BenchQuality(const Settings& settings);
 void BenchKeys(const Settings& settings);
+
+// A store read without its cache of hot rows.
+inline StoreOptions ReadingOptions(bool direct, uint32_t threads) {
+  StoreOptions options;
+  options.read_only = true;
+  options.direct_reads = direct;
+  options.read_threads = threads;
+  options.cache_bytes = 0;
+  return options;
+}
 
 // A store with one dense INT8 table "t" of settings.rows rows, made when it is not there yet.
 std::string MakeStore(const Settings& settings);

@@ -102,14 +102,14 @@ void BenchImport(const Settings& settings) {
     batch.push_back(RocksdbWriteBatchMBs(settings.directory + "/batch", settings.rows,
                                          static_cast<uint32_t>(row_bytes)));
   }
-  Print(
-      "import: MB of codes a second, durable at the end (limit: a plain file, written and synced)",
-      {{"plain file, write + fsync", Median(plain), "MB/s", ""},
-       {"EDO, bulk load of codes", Median(codes), "MB/s",
-        "x" + std::to_string(Median(codes) / Median(batch)) + " of WriteBatch"},
-       {"EDO, bulk load of fp32 rows, encoded INT8", Median(ours), "MB/s",
-        "x" + std::to_string(Median(ours) / Median(batch)) + " of WriteBatch"},
-       {"RocksDB, WriteBatch of rows, log, compacted", Median(batch), "MB/s", ""}});
+  Print(settings, "import",
+        "MB of codes a second, durable at the end (limit: a plain file, written and synced)",
+        {{"plain file, write + fsync", Median(plain), "MB/s", ""},
+         {"EDO, bulk load of codes", Median(codes), "MB/s",
+          "x" + std::to_string(Median(codes) / Median(batch)) + " of WriteBatch"},
+         {"EDO, bulk load of fp32 rows, encoded INT8", Median(ours), "MB/s",
+          "x" + std::to_string(Median(ours) / Median(batch)) + " of WriteBatch"},
+         {"RocksDB, WriteBatch of rows, log, compacted", Median(batch), "MB/s", ""}});
   const std::string directory = MakeStore(settings);
   const auto store = Take(Store::Open(directory, {.read_only = true}));
   const TableInfo info = store->Tables()[0];

@@ -50,15 +50,6 @@ class Variant {
   std::vector<double> rates_, cpu_;
 };
 
-StoreOptions Reading(bool direct, uint32_t threads) {
-  StoreOptions options;
-  options.read_only = true;
-  options.direct_reads = direct;
-  options.read_threads = threads;
-  options.cache_bytes = 0;
-  return options;
-}
-
 class OurTable : public RowPeer {
  public:
   OurTable(const std::string& directory, const StoreOptions& options)
@@ -125,26 +116,15 @@ class ArrayGather : public RowPeer {
   std::vector<float> values_, out_;
 };
 
-std::string LargestChunkFile(const std::string& directory) {
-  std::string best;
-  uintmax_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".sst" && entry.file_size() > bytes) {
-      bytes = entry.file_size();
-      best = entry.path().string();
-    }
-  }
-  return best;
-}
-
-void Run(const std::string& title, const Settings& settings, std::vector<Variant>* variants) {
+void Run(const Settings& settings, const std::string& workload, const std::string& title,
+         std::vector<Variant>* variants) {
   for (Variant& v : *variants) v.Round(settings, 7);  // warm up what can be warm
   for (int round = 0; round < settings.rounds; ++round) {
     for (Variant& v : *variants) v.Round(settings, 100 + static_cast<uint64_t>(round));
   }
   std::vector<Line> lines;
   for (const Variant& v : *variants) lines.push_back(v.Result());
-  Print(title, lines);
+  Print(settings, workload, title, lines);
 }
 
 }  // namespace
@@ -166,9 +146,9 @@ void BenchLookupCold(const Settings& settings) {
     for (size_t i = 0; i < callers; ++i) peers.push_back(make());
     variants.emplace_back(name, std::make_unique<Callers>(std::move(peers), settings.batch));
   };
-  StoreOptions multiget = Reading(/*direct=*/true, 1);
+  StoreOptions multiget = ReadingOptions(/*direct=*/true, 1);
   multiget.chunk_files_directly = false;
-  StoreOptions no_uring = Reading(true, 1);
+  StoreOptions no_uring = ReadingOptions(true, 1);
   no_uring.io_uring = false;
   variants.emplace_back("raw file, io_uring 4K, depth 128 (limit)",
                         MakeRawReader(chunks, info.chunk_rows, 128));
@@ -176,11 +156,11 @@ void BenchLookupCold(const Settings& settings) {
                         MakeRawReader(chunks, info.chunk_rows, 32));
   add_callers("raw file, depth 128, 2 callers", 2,
               [&] { return MakeRawReader(chunks, info.chunk_rows, 128); });
-  add("EDO, SST by arithmetic, 1 reading thread", Reading(true, 1));
-  add("EDO, SST by arithmetic, 2 reading threads", Reading(true, 2));
-  add("EDO, as it comes", Reading(true, 0));
+  add("EDO, SST by arithmetic, 1 reading thread", ReadingOptions(true, 1));
+  add("EDO, SST by arithmetic, 2 reading threads", ReadingOptions(true, 2));
+  add("EDO, as it comes", ReadingOptions(true, 0));
   // One store, as a program has it: the callers share its rings.
-  auto shared = std::shared_ptr<Store>(Take(Store::Open(directory, Reading(true, 1))));
+  auto shared = std::shared_ptr<Store>(Take(Store::Open(directory, ReadingOptions(true, 1))));
   add_callers("EDO, SST by arithmetic, 2 callers", 2,
               [&] { return std::make_unique<OurTable>(shared); });
   add("EDO, MultiGet over io_uring, 1 reading thread", multiget);
@@ -194,12 +174,14 @@ void BenchLookupCold(const Settings& settings) {
   if (auto lmdb = MakeLmdb(settings.directory + "/lmdb", settings.rows,
                            static_cast<uint32_t>(info.row_bytes), true)) {
     variants.emplace_back("LMDB, one row a key, NORDAHEAD", std::move(lmdb));
+  } else {
+    SayLeftOut(settings, "lookupcold", "LMDB", "no liblmdb in this build");
   }
   variants.emplace_back(
       "fp32 file, mmap, MADV_RANDOM",
       MakeMappedRows(settings.directory + "/rows.f32", settings.rows, settings.dim));
-  Run("lookupcold: uniform random rows, O_DIRECT (LMDB, mmap: dropped from the page cache)",
-      settings, &variants);
+  Run(settings, "lookupcold",
+      "uniform random rows, O_DIRECT (LMDB, mmap: dropped from the page cache)", &variants);
   const Stats stats = shared->stats();
   std::printf(
       "  2 callers: %s; %llu chunks by address, %llu by MultiGet, mean queue depth %.0f%s\n",
@@ -215,7 +197,7 @@ void BenchLookupWarm(const Settings& settings) {
   std::vector<Variant> variants;
   variants.emplace_back("fp32 array in memory, gather (limit)",
                         std::make_unique<ArrayGather>(settings.rows, settings.dim));
-  StoreOptions options = Reading(/*direct=*/false, 1);
+  StoreOptions options = ReadingOptions(/*direct=*/false, 1);
   options.cache_bytes = settings.rows * (settings.dim + 64) * 2;
   auto cached = std::make_unique<OurTable>(directory, options);
   cached->Warm(settings.rows);
@@ -239,7 +221,7 @@ void BenchLookupWarm(const Settings& settings) {
   if (auto lmdb = MakeLmdb(settings.directory + "/lmdb", settings.rows, settings.dim + 2, false)) {
     variants.emplace_back("LMDB, INT8 row a key", std::move(lmdb));
   }
-  Run("lookupwarm: uniform random rows, everything in memory", settings, &variants);
+  Run(settings, "lookupwarm", "uniform random rows, everything in memory", &variants);
 }
 
 }  // namespace edo::bench

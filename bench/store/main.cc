@@ -5,6 +5,9 @@
 //   lookupcold  random rows with O_DIRECT, against raw io_uring 4K reads, RocksDB's MultiGet as
 //               Debian ships it, and LMDB
 //   lookupwarm  random rows in the page cache, against a gather from an array, RocksDB and LMDB
+//   prefetch    a loop that computes on batches, rows read ahead by a pipeline: how much of the
+//               disk's time it hides, by the ratio of computing to reading
+//   bulk        a whole stream of ids, against loops of lookups, RocksDB's MultiGet and LMDB
 //   export      a scan of the table, against reading its files and a memory copy
 //   open        opening the store
 //   keys        a text key directory: size, hits and misses
@@ -12,7 +15,9 @@
 //   quality     what the codecs do to the table of --file (not run unless named)
 //
 // Usage: store_bench [--workloads=a,b] [--dir=DIR] [--rows=N] [--dim=D] [--rounds=N] [--seconds=S]
-//                    [--file=TABLE] [--keep]
+//                    [--file=TABLE] [--csv=FILE] [--keep]
+// --csv: each figure also as a line workload,variant,value,unit,ratio,remark; ratio: to the first
+// line of its group, or what the remark says.
 #include <filesystem>
 #include <map>
 
@@ -35,13 +40,15 @@ int main(int argc, char** argv) {
       {"import", edo::bench::BenchImport},
       {"lookupcold", edo::bench::BenchLookupCold},
       {"lookupwarm", edo::bench::BenchLookupWarm},
+      {"prefetch", edo::bench::BenchPrefetch},
+      {"bulk", edo::bench::BenchBulk},
       {"export", edo::bench::BenchExport},
       {"open", edo::bench::BenchOpen},
       {"keys", edo::bench::BenchKeys},
       {"tables", edo::bench::BenchTables},
       {"quality", edo::bench::BenchQuality}};
   Settings settings;
-  std::string wanted = "import,lookupcold,lookupwarm,export,open,keys,tables";
+  std::string wanted = "import,lookupcold,lookupwarm,prefetch,bulk,export,open,keys,tables";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     std::string value;
@@ -59,6 +66,13 @@ int main(int argc, char** argv) {
       settings.seconds = std::atof(value.c_str());
     } else if (TakeFlag(argument, "--file=", &value)) {
       settings.file = value;
+    } else if (TakeFlag(argument, "--csv=", &value)) {
+      settings.csv = std::fopen(value.c_str(), "w");
+      if (settings.csv == nullptr) {
+        std::fprintf(stderr, "store_bench: cannot write '%s'\n", value.c_str());
+        return 1;
+      }
+      std::fprintf(settings.csv, "workload,variant,value,unit,ratio,remark\n");
     } else if (argument == "--keep") {
       settings.keep = true;
     } else {
@@ -79,6 +93,7 @@ int main(int argc, char** argv) {
   for (const auto& [name, run] : workloads) {
     if (("," + wanted + ",").find("," + name + ",") != std::string::npos) run(settings);
   }
+  if (settings.csv != nullptr) std::fclose(settings.csv);
   if (!settings.keep) std::filesystem::remove_all(settings.directory);
   return 0;
 }

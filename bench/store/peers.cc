@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "bench/store/bench_util.h"
@@ -390,6 +392,49 @@ class Lmdb : public RowPeer {
 #endif
 
 }  // namespace
+
+std::string LargestChunkFile(const std::string& directory) {
+  std::string best;
+  uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".sst" && entry.file_size() > bytes) {
+      bytes = entry.file_size();
+      best = entry.path().string();
+    }
+  }
+  return best;
+}
+
+double ReadThroughMBs(const std::string& directory) {
+  constexpr size_t kBytes = 1 << 20;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".sst") paths.push_back(entry.path().string());
+  }
+  std::atomic<uint64_t> total{0};
+  const double start = Now();
+  for (const std::string& path : paths) {
+    std::atomic<uint64_t> next{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        int fd = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+        if (fd < 0) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        char* const buffer = static_cast<char*>(std::aligned_alloc(4096, kBytes));
+        for (;;) {
+          const auto offset = static_cast<off_t>(next.fetch_add(kBytes));
+          const ssize_t got = ::pread(fd, buffer, kBytes, offset);
+          if (got <= 0) break;
+          total += static_cast<uint64_t>(got);
+        }
+        std::free(buffer);
+        ::close(fd);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  return static_cast<double>(total) / 1e6 / (Now() - start);
+}
 
 void DropFromPageCache(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

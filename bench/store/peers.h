@@ -42,6 +42,12 @@ std::unique_ptr<RowPeer> MakeMappedRows(const std::string& path, uint64_t rows, 
 // Writes rows one key each through WriteBatch and the log; returns MB of rows a second.
 double RocksdbWriteBatchMBs(const std::string& directory, uint64_t rows, uint32_t row_bytes);
 
+// The limit of a bulk read: MB a second at which the .sst files of a directory are read from
+// beginning to end, O_DIRECT, by four threads, 1 MiB a read.
+double ReadThroughMBs(const std::string& directory);
+
+// The store's largest chunk file.
+std::string LargestChunkFile(const std::string& directory);
 void DropFromPageCache(const std::string& path);
 
 }  // namespace edo::bench

@@ -83,7 +83,7 @@ void BenchExport(const Settings& settings) {
     npy.push_back(code_mb / (Now() - start));
     std::filesystem::remove(options.path);
   }
-  Print("export: MB of codes a second (page cache warm)",
+  Print(settings, "export", "MB of codes a second (page cache warm)",
         {{"reading the store's files (limit)", Median(files), "MB/s", ""},
          {"memory copy", Median(copy), "MB/s", ""},
          {"EDO scan, decoded to fp32", Median(scan), "MB/s", ""},
@@ -111,7 +111,7 @@ void BenchOpen(const Settings& settings) {
     const auto store = Take(Store::Open(directory));
     writable.push_back((Now() - start) * 1e3);
   }
-  Print("open: milliseconds (less is better)",
+  Print(settings, "open", "milliseconds (less is better)",
         {{"opening each file of the store, one byte", Median(file), "ms", ""},
          {"EDO, read-only, with its table", Median(read_only), "ms", ""},
          {"EDO, for writing", Median(writable), "ms", ""}});

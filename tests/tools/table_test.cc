@@ -107,6 +107,9 @@ TEST_F(TableTest, EveryVerbPrintsJson) {
   const auto stats = EdoJson({"stats", "--store", store()});
   EXPECT_EQ(stats["tables"][0]["rows"], 3);
   EXPECT_EQ(stats["tables"][0]["zero_rows"], 0);
+  EXPECT_EQ(stats["reads"]["chunks_read"], 1);
+  EXPECT_TRUE(stats["reads"].contains("chunks_by_address"));
+  EXPECT_TRUE(stats["reads"].contains("mean_queue_depth"));
 
   const auto verify = EdoJson({"verify", "--store", store()});
   EXPECT_EQ(verify["whole"], true);
@@ -291,7 +294,8 @@ TEST_F(TableTest, InfoAndStatsDescribeTheTable) {
   EXPECT_EQ(stats.code, 0) << stats.err;
   for (const char* line :
        {"rows of zeros\t1", "rows with inf or nan\t1", "norm min\t0", "norm mean\t5",
-        "norm max\t10", "value min\t-6", "value max\t8", "read path\t"}) {
+        "norm max\t10", "value min\t-6", "value max\t8", "read path\t", "chunks read\t1",
+        "chunks by address\t", "chunks by MultiGet\t"}) {
     EXPECT_THAT(stats.out, HasSubstr(line));
   }
 }
