@@ -19,8 +19,9 @@ namespace {
 constexpr uint64_t kMostKeys = kMostPlaces - 1;  // of a window: see ReadRowsByChunk
 constexpr uint64_t kRowsAPiece = 4096;           // handed out at once, at most
 constexpr size_t kMostFailures = 100;            // listed in the report
-// Beside its encoded row: its number, its place when sorted, its slot, its state.
-constexpr uint64_t kBytesAKey = 32;
+// Beside its encoded row: its number, twice its word while words are sorted, and the same again by
+// chunk; its slot and its state.
+constexpr uint64_t kBytesAKey = 72;
 
 // Keys of a part of the stream and the rows they mean.
 struct Window {

@@ -127,8 +127,8 @@ class Pipeline {
 
 struct BulkOptions {
   LookupOptions lookup{};  // out_stride and deadline are not used
-  // Memory for keys and encoded rows of two windows: one is read while the other is handed out. The
-  // larger a window, the fewer chunks are read twice.
+  // Memory for keys and encoded rows of two windows, sorting included: one is read while the other
+  // is handed out. The larger a window, the fewer chunks are read twice.
   uint64_t window_bytes = uint64_t{256} << 20;
   ProgressFunction progress{};  // in rows handed out
 };
