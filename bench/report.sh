@@ -9,7 +9,7 @@
 #   --order    runs bench/order.sh, too
 set -eu
 cd "$(dirname "$0")/.."
-install=no order=no rows=4000000 rounds=5 dir=build/report_bench build=build/release
+install=no order=no rows=4000000 rounds=9 dir=build/report_bench build=build/release
 for argument; do
   case $argument in
     --install) install=yes ;;
