@@ -244,10 +244,9 @@ ChunkReads::Share ChunkReads::ShareOf(uint64_t generation, std::span<const uint6
     }
     Entry& entry = found->second;
     if (!entry.holders.empty()) {
-      share.ready.push_back({i, {}});
-      for (const Entry::Holder& holder : entry.holders) {
-        share.ready.back().kept.push_back(holder.kept);
-      }
+      share.ready.push_back({i, static_cast<uint32_t>(share.kept.size()),
+                             static_cast<uint32_t>(entry.holders.size())});
+      for (const Entry::Holder& holder : entry.holders) share.kept.push_back(holder.kept);
     } else if (entry.state == Entry::State::kQueued) {
       entry.state = Entry::State::kReading;
       --queued_;

@@ -79,9 +79,11 @@ class ChunkReads : public std::enable_shared_from_this<ChunkReads> {
     std::vector<uint32_t> joined;  // others are reading it; arrives at the waiter
     struct Ready {
       uint32_t place = 0;
-      std::vector<ChunkWaiter::Kept> kept;
+      uint32_t first = 0;  // in `kept`
+      uint32_t count = 0;
     };
     std::vector<Ready> ready;  // somebody keeps rows of it, perhaps not all that are needed
+    std::vector<ChunkWaiter::Kept> kept;
   };
   // `waiter` is asked for when it is needed.
   Share ShareOf(uint64_t generation, std::span<const uint64_t> numbers,

@@ -211,7 +211,8 @@ uint64_t ReadShared(const storage::RowStore& store, ChunkReads* ahead,
   std::vector<uint32_t> direct = share.mine;
   for (const ChunkReads::Share::Ready& ready : share.ready) {
     const std::lock_guard one(one_at_a_time);
-    if (!rows->TakeKept(ready.place, ready.kept)) direct.push_back(ready.place);
+    const auto kept = std::span(share.kept).subspan(ready.first, ready.count);
+    if (!rows->TakeKept(ready.place, kept)) direct.push_back(ready.place);
   }
   std::sort(direct.begin(), direct.end());
   const auto others_want = [&](uint32_t c) {
