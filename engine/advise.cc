@@ -108,6 +108,10 @@ class OrderAdviser {
     EDO_RETURN_IF_ERROR(Replay(&uses, &recent));
     advice_.keys = uses.report().keys;
     advice_.keys_unknown = uses.report().keys_unknown;
+    if (advice_.keys > 0 && advice_.keys == advice_.keys_unknown) {
+      return Status::BadInput(uses.report().first_unknown + " is no key of table '" +
+                              table_.info().name + "', nor is any other key of the file");
+    }
     return std::move(advice_);
   }
 

@@ -73,6 +73,7 @@ class BulkJob {
   std::shared_ptr<const KeyBatch> batch_;  // that the last window did not use up
   uint64_t used_ = 0;                      // keys of it
   bool source_done_ = false;
+  Status source_error_;  // comes behind the keys that were there before it
 
   std::vector<std::byte> values_;
   BulkReport report_;
@@ -128,12 +129,14 @@ Result<bool> BulkJob::TakeKeys(Window* window, std::vector<uint64_t>* rows) {
     if (batch_ == nullptr || used_ == batch_->size()) {
       if (source_done_) break;
       auto batch = std::make_shared<KeyBatch>();
-      EDO_ASSIGN_OR_RETURN(const bool more, source_(batch.get()));
-      if (!more) {
+      Result<bool> more = source_(batch.get());
+      Status s = more.status();
+      if (s.ok() && *more) s = table_.CheckKeys(*batch);
+      if (!s.ok() || !*more) {
         source_done_ = true;
+        source_error_ = s;
         break;
       }
-      EDO_RETURN_IF_ERROR(table_.CheckKeys(*batch));
       batch_ = std::move(batch);
       used_ = 0;
       continue;
@@ -147,6 +150,7 @@ Result<bool> BulkJob::TakeKeys(Window* window, std::vector<uint64_t>* rows) {
     EDO_RETURN_IF_ERROR(ResolvePart(part, window, rows));
     window->parts.push_back(std::move(part));
   }
+  if (window->parts.empty() && !source_error_.ok()) return source_error_;
   return !window->parts.empty();
 }
 

@@ -60,8 +60,9 @@ class PipelineImpl : public Pipeline {
            FloatTypeBytes(options_.lookup.out_type);
   }
   // Asks for keys and rows of the batches behind the current one.
-  Status ReadAhead();
-  std::unique_ptr<PrefetchTicket> Ask(const KeyBatch& keys) const;
+  void ReadAhead();
+  void TakeKeys();
+  Result<std::unique_ptr<PrefetchTicket>> Ask(const KeyBatch& keys) const;
   Status Lookup(const KeyBatch& keys, LookupReport* report);
   Status LookupOnDevice(const KeyBatch& keys, LookupReport* report);
 
@@ -75,6 +76,7 @@ class PipelineImpl : public Pipeline {
   std::deque<Ahead> ahead_;
   std::optional<KnownReads> known_reads_;  // with a look-ahead
   bool source_done_ = false;
+  Status source_error_;  // comes behind the batches that were there before it
   bool spent_ = false;
   uint64_t number_ = 0;
   std::vector<std::byte> values_;
@@ -85,42 +87,55 @@ class PipelineImpl : public Pipeline {
   PipelineStats stats_;
 };
 
-std::unique_ptr<PrefetchTicket> PipelineImpl::Ask(const KeyBatch& keys) const {
-  Result<std::unique_ptr<PrefetchTicket>> ticket = Status::Cancelled("");
+Result<std::unique_ptr<PrefetchTicket>> PipelineImpl::Ask(const KeyBatch& keys) const {
   PrefetchOptions ahead;
   ahead.to_device = device_ != nullptr;
+  // Not to wait for room that others hold: two loops would wait for each other.
+  ahead.when_full = PrefetchOptions::WhenFull::kRefuse;
   if (!keys.rows.empty()) {
-    ticket = table_->PrefetchRows(keys.rows, ahead);
-  } else if (!keys.ids.empty()) {
-    ticket = table_->Prefetch(std::span<const int64_t>(keys.ids), ahead);
-  } else if (!keys.tokens.empty()) {
-    const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
-    ticket = table_->Prefetch(std::span<const std::string_view>(tokens), ahead);
+    return table_->PrefetchRows(keys.rows, ahead);
   }
-  // A batch that prefetch_bytes cannot hold is read when its turn comes.
-  return ticket.ok() ? std::move(*ticket) : nullptr;
+  if (!keys.ids.empty()) {
+    return table_->Prefetch(std::span<const int64_t>(keys.ids), ahead);
+  }
+  if (!keys.tokens.empty()) {
+    const std::vector<std::string_view> tokens(keys.tokens.begin(), keys.tokens.end());
+    return table_->Prefetch(std::span<const std::string_view>(tokens), ahead);
+  }
+  return std::unique_ptr<PrefetchTicket>();
 }
 
-Status PipelineImpl::ReadAhead() {
+void PipelineImpl::TakeKeys() {
   const size_t wanted = std::max(options_.depth, options_.look_ahead) + size_t{1};
   while (!source_done_ && ahead_.size() < wanted) {
     Ahead next;
-    EDO_ASSIGN_OR_RETURN(const bool more, source_(&next.keys));
-    if (!more) {
-      source_done_ = true;
-      break;
+    Result<bool> more = source_(&next.keys);
+    Status s = more.status();
+    if (s.ok() && *more) {
+      s = table_->CheckKeys(next.keys).WithContext("batch " +
+                                                   std::to_string(number_ + ahead_.size()));
     }
-    EDO_RETURN_IF_ERROR(table_->CheckKeys(next.keys).WithContext(
-        "batch " + std::to_string(number_ + ahead_.size())));
+    if (!s.ok() || !*more) {
+      source_done_ = true;
+      source_error_ = s;
+      return;
+    }
     if (known_reads_) known_reads_->Append(next.keys);
     ahead_.push_back(std::move(next));
   }
+}
+
+void PipelineImpl::ReadAhead() {
+  TakeKeys();
   for (size_t i = 0; i < ahead_.size() && i <= options_.depth; ++i) {
     if (ahead_[i].asked) continue;
+    Result<std::unique_ptr<PrefetchTicket>> ticket = Ask(ahead_[i].keys);
+    // No room now: asked for again when there may be, and read in its turn if there is none then.
+    if (ticket.status().code() == StatusCode::kBusy) return;
     ahead_[i].asked = true;
-    ahead_[i].ticket = Ask(ahead_[i].keys);
+    // What prefetch_bytes can never hold is read when its turn comes, too.
+    if (ticket.ok()) ahead_[i].ticket = std::move(*ticket);
   }
-  return Status::Ok();
 }
 
 Status PipelineImpl::LookupOnDevice(const KeyBatch& keys, LookupReport* report) {
@@ -167,17 +182,11 @@ Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
   lookup_.reset();
   current_ = {};
   *batch = {};
-  if (spent_) return false;
-  const Status s = ReadAhead();
-  if (!s.ok()) {
-    spent_ = true;
-    ahead_.clear();
-    known_reads_.reset();
-    return s;
-  }
+  ReadAhead();
   if (ahead_.empty()) {
     spent_ = true;
     known_reads_.reset();
+    if (!source_error_.ok()) return source_error_;
     return false;
   }
   current_ = std::move(ahead_.front());

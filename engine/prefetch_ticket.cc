@@ -292,6 +292,7 @@ void PrefetchTicketState::Complete(const Status& status) {
 }
 
 void PrefetchTicketState::OnDone(std::function<void(const Status&)> call) {
+  if (!call) return;
   Status end;
   {
     const std::lock_guard lock(mutex_);

@@ -49,7 +49,11 @@ Result<std::vector<uint64_t>> ReadCounts(const RowOrder& order, const RowSource&
     }
   }
   *report = uses.report();
-  if (!trace && report->keys > 0 && report->keys == report->keys_unknown && !counts.empty()) {
+  if (report->keys == 0 && !counts.empty()) {
+    return Status::BadInput(order.file + ": found no key, expected " +
+                            (trace ? "lines of keys" : "lines of key TAB count"));
+  }
+  if (report->keys > 0 && report->keys == report->keys_unknown && !counts.empty()) {
     return Status::BadInput(report->first_unknown + " is no key of table '" +
                             source.record->info.name + "', nor is any other key of the file");
   }

@@ -25,9 +25,9 @@ class GetVerb final : public Verb {
         ->type_name(kFileType);
     app->footer(
         "Example:\n  edo get --store vectors.edo --table glove river stone\n"
-        "Prints key, TAB, values with TABs between, in the order asked. With --keys-from\n"
-        "rows are read in the order of the disk, many thousand keys at a time, in\n"
-        "constant memory. In a key, TAB, newline, carriage\n"
+        "Prints key, TAB, values with TABs between, in the order asked: keys of the command\n"
+        "line, then those of --keys-from. Rows are read in the order of the disk, many\n"
+        "thousand keys at a time, in constant memory. In a key, TAB, newline, carriage\n"
         "return and backslash are printed as \\t \\n \\r \\\\; --json prints keys exactly.\n"
         "Keys that begin with '-' go after --:  edo get --store vectors.edo -- -x --");
   }
@@ -90,16 +90,25 @@ class GetVerb final : public Verb {
                    Losses* losses) {
     const TableInfo& info = table.info();
     GivenKeys given;
+    Status bad_key;  // comes behind the keys before it
     const auto next = [&](KeyBatch* batch) -> Result<bool> {
+      if (!bad_key.ok()) return bad_key;
       EDO_ASSIGN_OR_RETURN(std::vector<std::string> keys, source->Next(kBatchKeys));
       if (keys.empty()) return false;
-      given.Push(keys);
       if (info.key_kind == KeyKind::kText) {
+        given.Push(keys);
         batch->tokens = std::move(keys);
         return true;
       }
-      EDO_ASSIGN_OR_RETURN(KeyList parsed, ParseKeys(keys, info));
-      batch->ids = std::move(parsed.ints);
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if (const auto number = ParseInt64(keys[i])) {
+          batch->ids.push_back(*number);
+          continue;
+        }
+        bad_key = BadKey(source->PlaceOf(i), keys[i], info);
+        keys.resize(i);
+      }
+      given.Push(keys);
       return true;
     };
     const auto print = [&](const BulkRows& rows) -> Status {
@@ -125,6 +134,14 @@ class GetVerb final : public Verb {
     if (console->out().failed()) return Status::Ok();  // said elsewhere
     OpenJson(console, writer, info);
     return report.complete ? Status::Ok() : status;
+  }
+
+  // A key of the command line is a matter of usage, one of a file of the file.
+  static Status BadKey(const std::string& place, const std::string& key, const TableInfo& info) {
+    if (place.empty()) return ParseKeys({key}, info).status();
+    return Status::BadInput(place + ": found key '" + key +
+                            "', expected a 64-bit integer; table '" + info.name + "' has " +
+                            std::string(KeyKindName(info.key_kind)) + " keys");
   }
 
   void OpenJson(Console* console, JsonWriter* writer, const TableInfo& info) {

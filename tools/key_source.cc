@@ -31,6 +31,8 @@ KeySource::~KeySource() {
 Result<std::vector<std::string>> KeySource::Next(size_t most) {
   std::vector<std::string> batch;
   while (batch.size() < most && next_ < keys_.size()) batch.push_back(std::move(keys_[next_++]));
+  given_ = batch.size();
+  first_line_ = lines_ + 1;
   while (batch.size() < most && file_ != nullptr) {
     errno = 0;
     const ssize_t size = getline(&line_, &line_bytes_, file_);
@@ -41,10 +43,17 @@ Result<std::vector<std::string>> KeySource::Next(size_t most) {
       }
       break;
     }
+    ++lines_;
     const size_t length = static_cast<size_t>(size);
     batch.emplace_back(line_, line_[length - 1] == '\n' ? length - 1 : length);
   }
   return batch;
+}
+
+std::string KeySource::PlaceOf(size_t i) const {
+  if (i < given_) return {};
+  return (path_ == "-" ? "standard input" : path_) + " line " +
+         std::to_string(first_line_ + i - given_);
 }
 
 }  // namespace edo::tools

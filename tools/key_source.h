@@ -3,6 +3,7 @@
 // byte is.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -23,12 +24,17 @@ class KeySource {
 
   // Up to `most` keys; empty at the end.
   Result<std::vector<std::string>> Next(size_t most);
+  // Where key i of the last batch stood: "FILE line 12"; empty for one of the command line.
+  std::string PlaceOf(size_t i) const;
 
  private:
   explicit KeySource(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   std::vector<std::string> keys_;
   size_t next_ = 0;
+  size_t given_ = 0;         // of the last batch, from the command line
+  uint64_t lines_ = 0;       // read from the file
+  uint64_t first_line_ = 0;  // of the last batch
   std::string path_;
   FILE* file_ = nullptr;
   char* line_ = nullptr;  // getline's buffer

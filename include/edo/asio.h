@@ -175,6 +175,33 @@ auto Copied(Span keys) {
   return std::vector<std::remove_const_t<typename Span::element_type>>(keys.begin(), keys.end());
 }
 
+// Keys: int64_t or std::string_view.
+template <typename Key, typename CompletionToken>
+auto PrefetchKeys(const Table& table, std::span<const Key> keys, const PrefetchOptions& options,
+                  CompletionToken&& token) {
+  return boost::asio::async_initiate<CompletionToken,
+                                     void(Status, std::unique_ptr<PrefetchTicket>)>(
+      [table = &table, keys, options](auto handler) {
+        StartPrefetch(std::move(handler), options,
+                      [&](const PrefetchOptions& o) { return table->Prefetch(keys, o); });
+      },
+      token);
+}
+template <typename Key, typename CompletionToken>
+auto LookupKeys(const Table& table, std::span<const Key> keys, const LookupOptions& options,
+                void* out, LookupReport* report, CompletionToken&& token) {
+  return boost::asio::async_initiate<CompletionToken, void(Status)>(
+      [table = &table, keys, options, out, report](auto handler) {
+        StartLookup(
+            std::move(handler), options,
+            [&](const PrefetchOptions& o) { return table->Prefetch(keys, o); },
+            [table, copy = Copied(keys), options, out, report] {
+              return table->Lookup(std::span<const Key>(copy), options, out, report);
+            });
+      },
+      token);
+}
+
 }  // namespace asio_detail
 
 // Completes when the ticket is done, with what PrefetchTicket::Wait would return: void(Status). The
@@ -208,18 +235,15 @@ auto AsyncPrefetchRows(const Table& table, std::span<const uint64_t> rows,
       },
       token);
 }
-// Keys: std::span<const int64_t> or std::span<const std::string_view>.
-template <typename Key, typename CompletionToken>
-auto AsyncPrefetch(const Table& table, std::span<const Key> keys, const PrefetchOptions& options,
+template <typename CompletionToken>
+auto AsyncPrefetch(const Table& table, std::span<const int64_t> ids, const PrefetchOptions& options,
                    CompletionToken&& token) {
-  return boost::asio::async_initiate<CompletionToken,
-                                     void(Status, std::unique_ptr<PrefetchTicket>)>(
-      [table = &table, keys, options](auto handler) {
-        asio_detail::StartPrefetch(std::move(handler), options, [&](const PrefetchOptions& o) {
-          return table->Prefetch(keys, o);
-        });
-      },
-      token);
+  return asio_detail::PrefetchKeys(table, ids, options, std::forward<CompletionToken>(token));
+}
+template <typename CompletionToken>
+auto AsyncPrefetch(const Table& table, std::span<const std::string_view> tokens,
+                   const PrefetchOptions& options, CompletionToken&& token) {
+  return asio_detail::PrefetchKeys(table, tokens, options, std::forward<CompletionToken>(token));
 }
 
 // Table::Lookup that reads the disk by the store's executor: void(Status), status and report as of
@@ -241,20 +265,19 @@ auto AsyncLookupRows(const Table& table, std::span<const uint64_t> rows,
       },
       token);
 }
-// Text keys: the bytes of the tokens must stay until the handler is called.
-template <typename Key, typename CompletionToken>
-auto AsyncLookup(const Table& table, std::span<const Key> keys, const LookupOptions& options,
+template <typename CompletionToken>
+auto AsyncLookup(const Table& table, std::span<const int64_t> ids, const LookupOptions& options,
                  void* out, LookupReport* report, CompletionToken&& token) {
-  return boost::asio::async_initiate<CompletionToken, void(Status)>(
-      [table = &table, keys, options, out, report](auto handler) {
-        asio_detail::StartLookup(
-            std::move(handler), options,
-            [&](const PrefetchOptions& o) { return table->Prefetch(keys, o); },
-            [table, copy = asio_detail::Copied(keys), options, out, report] {
-              return table->Lookup(std::span<const Key>(copy), options, out, report);
-            });
-      },
-      token);
+  return asio_detail::LookupKeys(table, ids, options, out, report,
+                                 std::forward<CompletionToken>(token));
+}
+// The bytes of the tokens must stay until the handler is called.
+template <typename CompletionToken>
+auto AsyncLookup(const Table& table, std::span<const std::string_view> tokens,
+                 const LookupOptions& options, void* out, LookupReport* report,
+                 CompletionToken&& token) {
+  return asio_detail::LookupKeys(table, tokens, options, out, report,
+                                 std::forward<CompletionToken>(token));
 }
 
 }  // namespace edo

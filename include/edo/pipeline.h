@@ -30,7 +30,8 @@ struct KeyBatch {
 };
 
 // Fills the batch, which comes empty, and returns true; false: there are no more. An empty batch is
-// a batch. Called from one thread at a time, not always the same one.
+// a batch. Called from one thread at a time, not always the same one; must not throw. After an
+// error it is not asked again: what it gave before is handed out first, then the error comes.
 using KeySource = std::function<Result<bool>(KeyBatch* batch)>;
 // Batches that lie in memory already and stay there.
 KeySource KeysFrom(std::span<const std::vector<uint64_t>> batches_of_rows);
@@ -84,13 +85,15 @@ struct PipelineBatch {
 
 // Reads `depth` batches ahead of the one that is in the caller's hands. One thread at a time; the
 // table must outlive it. Memory: depth + 1 batches of encoded rows (StoreOptions::prefetch_bytes
-// bounds them: with too little of it fewer batches are ahead) and one of decoded values.
+// bounds them: with too little of it, or while others hold it, fewer batches are ahead, and one
+// that is not read ahead is read when its turn comes) and one of decoded values.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
   // Gives the batch before back, waits for the next one's rows and decodes them. `batch` is valid
-  // until the next call. False behind the last. An error is the source's, or kInvalidArgument; the
-  // rows' own errors are in the batch.
+  // until the next call. False behind the last, then always. An error is the source's, or
+  // kInvalidArgument for keys of the wrong kind, then always; the rows' own errors are in the
+  // batch.
   virtual Result<bool> Next(PipelineBatch* batch) = 0;
   virtual PipelineStats stats() const = 0;
 

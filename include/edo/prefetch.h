@@ -52,7 +52,8 @@ struct PrefetchReport {
   std::vector<ReadFailure> failures;
 };
 
-// Thread-safe. The table must outlive it; a store that is closed cancels its tickets.
+// Thread-safe. Destroy it before the table that made it. The store may be closed while tickets (and
+// the table) live: that ends them with kCancelled.
 class PrefetchTicket {
  public:
   // Cancels what is not done, gives rows and pins up. Does not wait for the disk.
@@ -64,7 +65,8 @@ class PrefetchTicket {
   virtual Status Wait() = 0;
   // Calls `call` once, when the ticket is done, from the store's executor (StoreOptions::executor),
   // with what Wait returns; also when the ticket goes before (kCancelled). It must not destroy the
-  // store. May be set any number of times. For Boost.Asio: asio.h.
+  // store, nor throw. May be set any number of times; an empty function is nothing. For Boost.Asio:
+  // asio.h.
   virtual void OnDone(std::function<void(const Status&)> call) = 0;
   // Drops the reads that only this ticket waits for and that have not begun. Wait then returns
   // kCancelled, unless the ticket was done. What has arrived stays until the ticket goes.

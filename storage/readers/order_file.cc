@@ -30,20 +30,17 @@ nlohmann::json ParseJson(std::string_view line) {
   return nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
 
-// Whether the first line is a JSON array of the kind that the file's lines may be: only then are
-// they all. (The words "[" and "[sic]" may well begin an ordinary line.)
+// Whether the first line says that the lines are JSON arrays. The words "[" and "[sic]" may well
+// begin an ordinary line of text, and "[1]" be one: of text keys an array must hold a string to
+// count.
 bool IsJsonArray(std::string_view line, KeyKind keys, bool trace) {
   if (line.substr(line.find_first_not_of(kBetweenKeys))[0] != '[') return false;
   const nlohmann::json value = ParseJson(line);
-  if (!value.is_array() || value.empty()) return false;
-  const auto is_key = [&](const nlohmann::json& key) {
-    return keys == KeyKind::kText ? key.is_string() : key.is_number_integer();
-  };
-  if (!trace) return value.size() == 2 && is_key(value[0]);
-  for (const nlohmann::json& key : value) {
-    if (!is_key(key)) return false;
-  }
-  return true;
+  if (!value.is_array()) return false;
+  if (keys != KeyKind::kText || value.empty()) return true;
+  if (!trace && line.find('\t') == std::string_view::npos) return true;
+  return std::any_of(value.begin(), value.end(),
+                     [](const nlohmann::json& key) { return key.is_string(); });
 }
 
 }  // namespace
@@ -77,7 +74,8 @@ Result<std::unique_ptr<OrderFileReader>> OrderFileReader::Open(const std::string
   std::error_code ignored;
   const auto type = std::filesystem::status(path, ignored).type();
   if (type == std::filesystem::file_type::not_found) {
-    return Status::NotFound("'" + path + "' does not exist; it is the file of an order");
+    return Status::NotFound("the file of an order, '" + path +
+                            "', does not exist (standard input is not possible: it is read twice)");
   }
   if (type != std::filesystem::file_type::regular) {
     return Status::InvalidArgument("'" + path +

@@ -106,8 +106,8 @@ TEST_F(AsioTest, ACoroutine) {
           co_await AsyncPrefetch(*table_, std::span<const int64_t>(ids), {}, asio::use_awaitable);
       EDO_EXPECT_OK(status);
       std::vector<float> out(ids.size() * kDim);
-      const Status looked = co_await AsyncLookup(*table_, std::span<const int64_t>(ids), {},
-                                                 out.data(), nullptr, asio::use_awaitable);
+      const Status looked =
+          co_await AsyncLookup(*table_, ids, {}, out.data(), nullptr, asio::use_awaitable);
       EDO_EXPECT_OK(looked);
       EXPECT_TRUE(Right(ids, out));
     }

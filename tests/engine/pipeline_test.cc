@@ -133,6 +133,34 @@ TEST_F(LoopTest, ABatchTooLargeToBeReadAheadIsReadInItsTurn) {
   EXPECT_EQ(next, 4u);
 }
 
+// Loops that hold each other's room in one thread, and a ticket that holds all of it.
+TEST_F(LoopTest, LoopsThatShareTooLittleRoomDoNotWaitForEachOther) {
+  StoreOptions options;
+  options.cache_bytes = 0;
+  options.prefetch_bytes = 130 * (4 * kDim + 16);
+  Open(options);
+  std::mt19937_64 random(Seed(8));
+  std::vector<std::vector<uint64_t>> batches(12);
+  for (auto& batch : batches) batch = SomeRows(3000, 50, 0, random);
+  for (const bool held : {false, true}) {
+    std::unique_ptr<PrefetchTicket> ticket;
+    if (held) ticket = table_->PrefetchRows(std::vector<uint64_t>(120, 5)).value();
+    auto first = table_->MakePipeline(KeysFrom(batches), {.depth = 4}).value();
+    auto second = table_->MakePipeline(KeysFrom(batches), {.depth = 4}).value();
+    PipelineBatch a, b;
+    for (const auto& rows : batches) {
+      ASSERT_TRUE(*first->Next(&a));
+      ASSERT_TRUE(*second->Next(&b));
+      for (size_t i = 0; i < rows.size(); ++i) {
+        ASSERT_EQ(a.values[i * kDim], ValueOf(rows[i], 0));
+        ASSERT_EQ(b.values[i * kDim], ValueOf(rows[i], 0));
+      }
+    }
+    EXPECT_FALSE(*first->Next(&a));
+    EXPECT_FALSE(*second->Next(&b));
+  }
+}
+
 TEST_F(LoopTest, ABadBatchDoesNotEndTheLoopAnErrorOfTheSourceDoes) {
   Open();
   disk_->Fail(10, Status::IoError("injected"));
@@ -153,7 +181,11 @@ TEST_F(LoopTest, ABadBatchDoesNotEndTheLoopAnErrorOfTheSourceDoes) {
     }
   }
   EXPECT_EQ(pipeline->status().code(), StatusCode::kBadInput);
-  EXPECT_EQ(codes, (std::vector<StatusCode>{StatusCode::kOk, StatusCode::kIoError}));
+  EXPECT_EQ(codes,
+            (std::vector<StatusCode>{StatusCode::kOk, StatusCode::kIoError, StatusCode::kOk}))
+      << "what the source gave before its error is handed out";
+  PipelineBatch batch;
+  EXPECT_EQ(pipeline->Next(&batch).status().code(), StatusCode::kBadInput) << "and stays so";
 }
 
 TEST_F(LoopTest, BadArgumentsAreRefused) {
@@ -269,6 +301,17 @@ TEST_F(LoopTest, ABulkLookupEndsWithTheFirstErrorOfItsParts) {
   EXPECT_EQ(table_->BulkLookup(broken, {}, keep).code(), StatusCode::kIoError);
   const std::vector<std::vector<uint64_t>> none;
   EDO_EXPECT_OK(table_->BulkLookup(KeysFrom(none), {}, keep));
+  // What the source gave before its error comes out first.
+  const KeySource good = KeysFrom(batches);
+  const KeySource ends_badly = [&](KeyBatch* batch) -> Result<bool> {
+    EDO_ASSIGN_OR_RETURN(const bool more, good(batch));
+    if (!more) return Status::BadInput("line 3");
+    return true;
+  };
+  BulkReport report;
+  EXPECT_EQ(table_->BulkLookup(ends_badly, {}, keep, &report).code(), StatusCode::kBadInput);
+  EXPECT_EQ(report.keys, 2u);
+  EXPECT_FALSE(report.complete);
 }
 
 }  // namespace

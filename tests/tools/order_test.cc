@@ -142,7 +142,18 @@ TEST_F(OrderTest, FaultsOfTheFileNameLineFoundAndExpectedAndLeaveNothing) {
   }
   const Said missing = Import("counts:" + Path("none"));
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("none' does not exist"));
+  EXPECT_THAT(missing.err, HasSubstr("none', does not exist"));
+  for (const auto& [bytes, says] : std::vector<std::pair<std::string, std::string>>{
+           {"[\"w1\", 5]\n", "line 1: found '5', expected a string key"},
+           {"[\"w1\", [\"w2\"]]\n", "line 1: found '[\"w2\"]', expected a string key"},
+           {"nobody none\n", "line 1: 'nobody' is no key of table 't', nor is any other"},
+           {"", "found no key, expected lines of keys"}}) {
+    WriteFile(Path("bad"), bytes);
+    const Said said = Import("trace:" + Path("bad"));
+    EXPECT_EQ(said.code, 1) << bytes;
+    EXPECT_THAT(said.err, HasSubstr(says));
+    EXPECT_FALSE(fs::exists(store())) << bytes;
+  }
   EXPECT_FALSE(fs::exists(store()));
 }
 

@@ -74,6 +74,20 @@ TEST_F(TableTest, KeysFromFileAndStandardInput) {
   EXPECT_EQ(Get({}, {"--keys-from", "/dev/null"}).code, 0);
 }
 
+TEST_F(TableTest, ALineThatIsNoKeyIsNamedAndTheLinesBeforeItArePrinted) {
+  WriteFile(Path("rows"), std::string(3 * 8, '\0'));  // three rows of two zeros
+  ASSERT_EQ(Edo({"import", Path("rows"), "--store", store(), "--from", "raw", "--dim", "2",
+                 "--dtype", "f32"})
+                .code,
+            0);
+  WriteFile(Path("keys"), "1\n2\n1 x\n0\n");
+  const Said said = Get({}, {"--keys-from", Path("keys")});
+  EXPECT_EQ(said.code, 1);
+  EXPECT_EQ(said.out, "1\t0\t0\n2\t0\t0\n");
+  EXPECT_THAT(said.err, HasSubstr(Path("keys") + " line 3: found key '1 x', expected a 64-bit"));
+  EXPECT_EQ(Get({"1 x"}).code, 2) << "a key of the command line is a matter of usage";
+}
+
 TEST_F(TableTest, EveryVerbPrintsJson) {
   const auto import = EdoJson({"import", Path("small.vec"), "--store", store(), "--codec", "INT8",
                                "--meta", "source=test", "--meta", "note=a=b"});
