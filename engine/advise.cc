@@ -108,7 +108,7 @@ class OrderAdviser {
     EDO_RETURN_IF_ERROR(Replay(&uses, &recent));
     advice_.keys = uses.report().keys;
     advice_.keys_unknown = uses.report().keys_unknown;
-    if (advice_.keys > 0 && advice_.keys == advice_.keys_unknown) {
+    if (table_.info().rows > 0 && advice_.keys > 0 && advice_.keys == advice_.keys_unknown) {
       return Status::BadInput(uses.report().first_unknown + " is no key of table '" +
                               table_.info().name + "', nor is any other key of the file");
     }

@@ -25,10 +25,11 @@ class GetVerb final : public Verb {
         ->type_name(kFileType);
     app->footer(
         "Example:\n  edo get --store vectors.edo --table glove river stone\n"
-        "Prints key, TAB, values with TABs between, in the order asked: keys of the command\n"
-        "line, then those of --keys-from. Rows are read in the order of the disk, many\n"
-        "thousand keys at a time, in constant memory. In a key, TAB, newline, carriage\n"
-        "return and backslash are printed as \\t \\n \\r \\\\; --json prints keys exactly.\n"
+        "Prints key, TAB, values with TABs between, in the order asked: keys of the\n"
+        "command line, then those of --keys-from. Rows are read in the order of the\n"
+        "disk, many thousand keys at a time, in constant memory. In a key, TAB,\n"
+        "newline, carriage return and backslash are printed as \\t \\n \\r \\\\;\n"
+        "--json prints keys exactly.\n"
         "Keys that begin with '-' go after --:  edo get --store vectors.edo -- -x --");
   }
 

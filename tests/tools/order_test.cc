@@ -142,7 +142,7 @@ TEST_F(OrderTest, FaultsOfTheFileNameLineFoundAndExpectedAndLeaveNothing) {
   }
   const Said missing = Import("counts:" + Path("none"));
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("none', does not exist"));
+  EXPECT_THAT(missing.err, HasSubstr("none' does not exist"));
   for (const auto& [bytes, says] : std::vector<std::pair<std::string, std::string>>{
            {"[\"w1\", 5]\n", "line 1: found '5', expected a string key"},
            {"[\"w1\", [\"w2\"]]\n", "line 1: found '[\"w2\"]', expected a string key"},
