@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs, builds and runs every test: the release build with all tests, then the fast tests under
-# the address, undefined-behaviour and thread sanitizers. About 20 minutes on two cores.
+# the address, undefined-behaviour and thread sanitizers. About 30 minutes on two cores.
 #   scripts/test.sh            everything
 #   scripts/test.sh release    one preset only (release, asan, tsan)
 set -euo pipefail
