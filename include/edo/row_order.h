@@ -3,12 +3,10 @@
 //
 //   file           as the source has them (the default)
 //   counts:FILE    most used first; equal counts in the order of the source
-//   tiered:FILE    in tiers of floor(log2(count)), most used first; within a tier rows that are
-//   alike
-//                  stand together (a balanced kd order of the rows themselves)
-//   tiered         the same with the source's order for the counts: word2vec, GloVe and fastText
-//   files
-//                  begin with the most frequent word. Row r belongs to tier floor(log2(r + 1)).
+//   tiered:FILE    in tiers of floor(log2(count)), most used first; within a tier rows like
+//                  each other stand together (a balanced kd order of the rows themselves)
+//   tiered         the same, with the source's order for the counts: files of word2vec, GloVe and
+//                  fastText begin with the most frequent word. Row r is of tier floor(log2(r + 1)).
 //   trace:FILE     tiered, with counts taken from a recording of what was looked up
 //
 // The FILE of `counts` and `tiered` has lines "key TAB count": keys as the table's (row numbers for
@@ -17,7 +15,7 @@
 // once a line. Keys that hold a space, TAB or line end: when the first line is a JSON array, every
 // line must be one, ["key", 12] in a file of counts, ["key", "other key"] in a trace. Blank lines
 // are passed over; gzip and zstd are opened. Keys that the table does not hold are left out,
-// counted and reported; a file of counts none of whose keys is in the table is an error.
+// counted and reported; a file none of whose keys is in the table is an error.
 //
 // Whatever the order, keys mean what they meant, and an export gives the source's order back.
 #pragma once
