@@ -12,6 +12,7 @@
 
 #include "storage/rocksdb_bulk_writer.h"
 #include "storage/rocksdb_checksum.h"
+#include "storage/rocksdb_sst_tail.h"
 
 namespace edo::storage {
 
@@ -235,6 +236,10 @@ IOStatus RingFileSystem::NewRandomAccessFile(const std::string& name,
                                              std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                              IODebugContext* debug) {
   if (options.use_mmap_reads) return target()->NewRandomAccessFile(name, options, file, debug);
+  if (name.ends_with(".sst")) {
+    const Status s = CheckSstProperties(name);
+    if (!s.ok()) return IOStatus::Corruption(std::string(s.message()));
+  }
   std::shared_ptr<const OpenFile> opened;
   if (const int error = open_files_->Open(name, options.use_direct_reads, &opened); error != 0) {
     // Not PathNotFound: RocksDB would go on to look for the file under a name of LevelDB's.
