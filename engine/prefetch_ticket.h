@@ -20,12 +20,12 @@
 
 namespace edo::engine {
 
-// Steps that take time run on the executor, or in the thread of a caller that waits, whichever comes
-// first.
+// Steps that take time run on the executor, or in the thread of a caller that waits, whichever
+// comes first.
 class PrefetchTicketState : public ChunkWaiter,
                             public std::enable_shared_from_this<PrefetchTicketState> {
  public:
-  PrefetchTicketState(Prefetcher* prefetcher, const TableImpl* table, PrefetchKeys keys,
+  PrefetchTicketState(Prefetcher* prefetcher, const TableImpl* table, KeyBatch keys,
                       const PrefetchOptions& options, uint64_t bytes)
       : prefetcher_(prefetcher),
         context_(table->shared_context()),
@@ -35,7 +35,7 @@ class PrefetchTicketState : public ChunkWaiter,
         options_(options),
         keys_(std::move(keys)),
         bytes_(bytes) {
-    report_.keys = keys_.count();
+    report_.keys = keys_.size();
   }
 
   uint64_t bytes() const {
@@ -122,7 +122,7 @@ class PrefetchTicketState : public ChunkWaiter,
   const std::shared_ptr<const storage::TableRecord> record_;
   const TableImpl* const table_;  // used under use_mutex_, and not once left_ is set
   const PrefetchOptions options_;
-  PrefetchKeys keys_;
+  KeyBatch keys_;
 
   // Held while the table is used, so that a ticket that goes waits for that.
   std::mutex use_mutex_;

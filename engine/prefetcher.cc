@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/backends.h"
 #include "engine/prefetch_ticket.h"
 #include "engine/table_impl.h"
 
@@ -34,13 +35,14 @@ Prefetcher::Prefetcher(const storage::RowStore* rows, const StoreOptions& option
 
 Prefetcher::~Prefetcher() { Close(); }
 
-Result<std::unique_ptr<PrefetchTicket>> Prefetcher::Start(const TableImpl* table, PrefetchKeys keys,
+Result<std::unique_ptr<PrefetchTicket>> Prefetcher::Start(const TableImpl* table, KeyBatch keys,
                                                           const PrefetchOptions& options) {
   const TableInfo& info = table->info();
-  const uint64_t bytes = keys.count() * (info.row_bytes + kTicketBytesAKey);
+  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(table->context()).status());
+  const uint64_t bytes = keys.size() * (info.row_bytes + kTicketBytesAKey);
   if (bytes > most_bytes_) {
     return Status::InvalidArgument("table '" + info.name + "': a prefetch of " +
-                                   std::to_string(keys.count()) + " keys may need " +
+                                   std::to_string(keys.size()) + " keys may need " +
                                    std::to_string(bytes) + " bytes; prefetch_bytes is " +
                                    std::to_string(most_bytes_));
   }

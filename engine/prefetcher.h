@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "edo/options.h"
+#include "edo/pipeline.h"
 #include "edo/prefetch.h"
 #include "engine/chunk_reads.h"
 #include "engine/executor.h"
@@ -27,14 +28,6 @@ class PrefetchTicketState;
 // Counted for each key of a ticket beside its row: its number, and its place among the chunks.
 inline constexpr uint64_t kTicketBytesAKey = 16;
 
-// Keys of a ticket, its own copy.
-struct PrefetchKeys {
-  std::vector<uint64_t> rows;
-  std::vector<int64_t> ids;
-  std::vector<std::string> tokens;
-  uint64_t count() const { return rows.size() + ids.size() + tokens.size(); }
-};
-
 class Prefetcher {
  public:
   Prefetcher(const storage::RowStore* rows, const StoreOptions& options);
@@ -42,7 +35,7 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  Result<std::unique_ptr<PrefetchTicket>> Start(const TableImpl* table, PrefetchKeys keys,
+  Result<std::unique_ptr<PrefetchTicket>> Start(const TableImpl* table, KeyBatch keys,
                                                 const PrefetchOptions& options);
   ChunkReads& reads() { return *reads_; }
   Executor& executor() { return executor_; }

@@ -130,26 +130,43 @@ GatherOutcome RowGather::ReadMisses(std::span<const uint64_t> rows,
   return outcome;
 }
 
-GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
-                                     const storage::Deadline& deadline, std::byte* codes,
-                                     uint8_t* unread) const {
+namespace {
+
+// Reads encoded rows by chunk: row wanted[i] to codes + (its place) * row_bytes, unread[its place]
+// = 1 where it could not be read; its place is places[i], or i without `places`. Offers them to
+// `fill`, if there is one.
+GatherOutcome ReadCodesByChunk(const StoreContext& context, const storage::TableRecord& record,
+                               std::span<const uint64_t> wanted, const uint32_t* places,
+                               const storage::Deadline& deadline, std::byte* codes, uint8_t* unread,
+                               FillBuffer* fill) {
   GatherOutcome outcome;
-  const uint64_t row_bytes = record_->info.row_bytes;
-  std::fill_n(unread, rows.size(), uint8_t{0});
+  const uint64_t row_bytes = record.info.row_bytes;
+  const auto place_of = [&](uint32_t i) { return places != nullptr ? places[i] : i; };
   ChunkRead read;
-  read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> found) {
-    for (size_t i = 0; i < places.size(); ++i) {
-      std::memcpy(codes + places[i] * row_bytes, found[i], row_bytes);
+  read.rows = [&](std::span<const uint32_t> read_now, std::span<const std::byte* const> found) {
+    for (size_t i = 0; i < read_now.size(); ++i) {
+      std::memcpy(codes + place_of(read_now[i]) * row_bytes, found[i], row_bytes);
+      if (fill != nullptr) fill->Take(wanted[read_now[i]], found[i]);
     }
   };
-  read.failed = [&](std::span<const uint32_t> places, ReadFailure failure) {
-    for (const uint32_t p : places) unread[p] = 1;
-    outcome.unread += places.size();
+  read.failed = [&](std::span<const uint32_t> lost, ReadFailure failure) {
+    for (const uint32_t i : lost) unread[place_of(i)] = 1;
+    outcome.unread += lost.size();
     outcome.failures.push_back(std::move(failure));
   };
   outcome.chunks =
-      ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, rows, deadline, read);
+      ReadRowsByChunk(*context.rows, context.reads_ahead(), record, wanted, deadline, read);
+  if (fill != nullptr) fill->Flush();
   return outcome;
+}
+
+}  // namespace
+
+GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
+                                     const storage::Deadline& deadline, std::byte* codes,
+                                     uint8_t* unread) const {
+  std::fill_n(unread, rows.size(), uint8_t{0});
+  return ReadCodesByChunk(*context_, *record_, rows, nullptr, deadline, codes, unread, nullptr);
 }
 
 GatherOutcome RowGather::ReadEncodedCached(std::span<const uint64_t> rows,
@@ -157,33 +174,19 @@ GatherOutcome RowGather::ReadEncodedCached(std::span<const uint64_t> rows,
                                            uint8_t* unread) const {
   if (cached_ == nullptr) return ReadEncoded(rows, deadline, codes, unread);
   GatherOutcome outcome;
-  const uint64_t row_bytes = record_->info.row_bytes;
   std::fill_n(unread, rows.size(), uint8_t{0});
   std::vector<uint32_t> misses;
   std::vector<uint64_t> wanted;
   for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
     const auto window = rows.subspan(begin, std::min(kRowsALook, rows.size() - begin));
-    std::byte* const to = codes + begin * row_bytes;
+    std::byte* const to = codes + begin * record_->info.row_bytes;
     context_->cache->CopyRows(*cached_, window, to, &misses);
     if (misses.empty()) continue;
     wanted.clear();
     for (const uint32_t place : misses) wanted.push_back(window[place]);
     FillBuffer fill(context_->cache.get(), cached_.get());
-    ChunkRead read;
-    read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> found) {
-      for (size_t i = 0; i < places.size(); ++i) {
-        std::memcpy(to + misses[places[i]] * row_bytes, found[i], row_bytes);
-        fill.Take(wanted[places[i]], found[i]);
-      }
-    };
-    read.failed = [&](std::span<const uint32_t> places, ReadFailure failure) {
-      for (const uint32_t p : places) unread[begin + misses[p]] = 1;
-      outcome.unread += places.size();
-      outcome.failures.push_back(std::move(failure));
-    };
-    outcome.chunks +=
-        ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted, deadline, read);
-    fill.Flush();
+    outcome.Add(ReadCodesByChunk(*context_, *record_, wanted, misses.data(), deadline, to,
+                                 unread + begin, &fill));
   }
   return outcome;
 }

@@ -316,8 +316,7 @@ Status TableImpl::LookupBags(std::span<const std::string_view> tokens, const Bag
 
 Result<std::unique_ptr<PrefetchTicket>> TableImpl::PrefetchRows(
     std::span<const uint64_t> row_numbers, const PrefetchOptions& options) const {
-  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
-  PrefetchKeys keys;
+  KeyBatch keys;
   keys.rows.assign(row_numbers.begin(), row_numbers.end());
   return context_->prefetcher->Start(this, std::move(keys), options);
 }
@@ -325,8 +324,7 @@ Result<std::unique_ptr<PrefetchTicket>> TableImpl::PrefetchRows(
 Result<std::unique_ptr<PrefetchTicket>> TableImpl::Prefetch(std::span<const int64_t> ids,
                                                             const PrefetchOptions& options) const {
   if (info().key_kind == KeyKind::kText) return WrongKeyKind("integers");
-  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
-  PrefetchKeys keys;
+  KeyBatch keys;
   keys.ids.assign(ids.begin(), ids.end());
   return context_->prefetcher->Start(this, std::move(keys), options);
 }
@@ -334,8 +332,7 @@ Result<std::unique_ptr<PrefetchTicket>> TableImpl::Prefetch(std::span<const int6
 Result<std::unique_ptr<PrefetchTicket>> TableImpl::Prefetch(
     std::span<const std::string_view> tokens, const PrefetchOptions& options) const {
   if (info().key_kind != KeyKind::kText) return WrongKeyKind("tokens");
-  if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(*context_).status());
-  PrefetchKeys keys;
+  KeyBatch keys;
   keys.tokens.assign(tokens.begin(), tokens.end());
   return context_->prefetcher->Start(this, std::move(keys), options);
 }

@@ -81,18 +81,6 @@ class BatchedBelady {
   std::vector<std::vector<Held>> sets_;
 };
 
-class Tally {  // counts hits after the warm-up
- public:
-  explicit Tally(size_t accesses) : warm_(accesses / 4) {}
-  void Add(bool hit) { hits_ += hit && seen_ >= warm_, ++seen_; }
-  double Percent() const {
-    return 100.0 * static_cast<double>(hits_) / static_cast<double>(seen_ - warm_);
-  }
-
- private:
-  size_t warm_, seen_ = 0, hits_ = 0;
-};
-
 // A table of zeros in a cache of the capacity's slots, rounded to whole blocks.
 struct Cached {
   kernels::RowFormat format = kernels::MakeRowFormat(kernels::RowCodec::kInt8, 16);

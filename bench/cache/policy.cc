@@ -97,18 +97,6 @@ class SetCacheModel {
   uint64_t lookups_ = 0, stores_ = 0;
 };
 
-class Tally {  // counts hits after the warm-up
- public:
-  explicit Tally(size_t accesses) : warm_(accesses / 4) {}
-  void Add(bool hit) { hits_ += hit && seen_ >= warm_, ++seen_; }
-  double Percent() const {
-    return 100.0 * static_cast<double>(hits_) / static_cast<double>(seen_ - warm_);
-  }
-
- private:
-  size_t warm_, seen_ = 0, hits_ = 0;
-};
-
 template <typename Policy>
 double HitRate(Policy policy, const Trace& trace) {
   Tally tally(trace.size());
