@@ -60,7 +60,8 @@ class DeviceLookupImpl final : public DeviceLookup {
     return query_.host_bags ? query_.host_bags->offsets.size() : 0;
   }
   uint32_t values() const { return ValuesOf(query_.options, info()); }
-  kernels::RowFormat format() const { return Leading(table_->codec().row_format(), values()); }
+  // For kernels on the device.
+  kernels::RowFormat format() const { return Leading(device_format_, values()); }
   uint64_t stride() const {
     return query_.options.out_stride == 0 ? values() : query_.options.out_stride;
   }
@@ -140,6 +141,7 @@ class DeviceLookupImpl final : public DeviceLookup {
                     GatherOutcome* outcome);
 
   const TableImpl* const table_;
+  kernels::RowFormat device_format_;
   const std::shared_ptr<DeviceBuffers> buffers_;
   kernels::Backend& backend_;
   DeviceQuery query_;
@@ -165,6 +167,7 @@ Status DeviceLookupImpl::Start() {
   const uint64_t bag_count = this->bag_count();
   if (bag_count >= kMostKeys) return Status::InvalidArgument("too many bags");
   if (backend_.synchronous() && table_->places().device == nullptr) return LookUpOnHost();
+  EDO_ASSIGN_OR_RETURN(device_format_, table_->pin()->DeviceFormat());
   const bool has_weights = query_.host_bags && !query_.host_bags->weights.empty();
   Carver carver;
   counts_at_ = carver.Add<QueryCounts>(1);

@@ -364,8 +364,7 @@ GatherOutcome RowGather::PoolLongBag(std::span<const uint64_t> rows,
     for (uint32_t c = 0; c < dim; ++c) values[c] = values[c] / static_cast<float>(present);
   }
   const kernels::OutputRows out = At(target, bag);
-  kernels::F32RowDecoder(target.type)(reinterpret_cast<const std::byte*>(values.data()), nullptr,
-                                      dim, static_cast<std::byte*>(out.values));
+  kernels::StoreFloats(values.data(), dim, target.type, static_cast<std::byte*>(out.values));
   return outcome;
 }
 

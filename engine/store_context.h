@@ -17,6 +17,8 @@
 #include "engine/prefetcher.h"
 #include "gpucache/row_cache.h"
 #include "kernels/backend.h"
+#include "storage/catalog.h"
+#include "storage/codec.h"
 #include "storage/directory_lock.h"
 #include "storage/row_store.h"
 
@@ -77,6 +79,11 @@ struct CachedPlaces {
   std::shared_ptr<const gpucache::CachedTable> device;
 };
 
+struct OpenedGeneration {
+  std::shared_ptr<const storage::Codec> codec;
+  CachedPlaces places;
+};
+
 // Held by the catalog and by every handle on a generation. When the last holder of a generation
 // that was replaced or dropped goes, its rows leave the caches and its pages the disk. So a handle
 // never sees rows of another generation, and a table that is opened again finds its hot rows.
@@ -85,7 +92,7 @@ class GenerationPin {
   GenerationPin(std::shared_ptr<StoreContext> context, uint64_t generation)
       : context_(std::move(context)), generation_(generation) {}
   ~GenerationPin() {
-    places_ = {};
+    opened_ = {};
     if (!doomed_.load()) return;
     const Status s = context_->rows->DropGeneration(generation_);
     if (!s.ok()) context_->Log(LogLevel::kWarning, s.ToString());
@@ -95,44 +102,29 @@ class GenerationPin {
 
   void Doom() { doomed_.store(true); }
 
-  // The generation's places in the caches, taken when it is first opened; `read_dims` as in
-  // ReadOptions. kInvalidArgument when a
-  // cache holds not even one block of such rows; a cache that has no room beside other tables is
-  // done without, which the log says.
-  Result<CachedPlaces> Places(const kernels::RowFormat& format, const TableInfo& info,
-                              uint32_t read_dims) {
-    const std::lock_guard lock(mutex_);
-    if (!taken_) {
-      const uint32_t chosen =
-          kernels::ChooseCellBytes(format.code_bytes, read_dims * format.value_bytes());
-      const uint32_t cell = chosen < format.code_bytes ? chosen : 0;  // else whole rows
-      EDO_ASSIGN_OR_RETURN(places_.host, Place(context_->cache.get(), format, info, cell));
-      EDO_ASSIGN_OR_RETURN(places_.device, Place(context_->device_cache.get(), format, info, cell));
-      taken_ = true;
-    }
-    return places_;
-  }
+  // What readers of the generation share: its codec, read when it is first opened, and its places
+  // in the caches; `read_dims` as in ReadOptions. kInvalidArgument when a cache holds not even one
+  // block of such rows; a cache that has no room beside other tables is done without, which the log
+  // says.
+  Result<OpenedGeneration> Open(const storage::TableRecord& record, uint32_t read_dims);
+  // How kernels of the context's device decode the generation's rows: what the codec has learned is
+  // copied there when it is first asked for, beside the budgets of the caches. After Open.
+  Result<kernels::RowFormat> DeviceFormat();
 
  private:
+  Status OpenOnce(const storage::TableRecord& record, uint32_t read_dims);
+  Result<kernels::RowFormat> DeviceFormatLocked();
   Result<std::shared_ptr<const gpucache::CachedTable>> Place(gpucache::RowCache* cache,
                                                              const kernels::RowFormat& format,
                                                              const TableInfo& info,
-                                                             uint32_t cell_bytes) const {
-    if (cache == nullptr) return std::shared_ptr<const gpucache::CachedTable>();
-    auto place = cache->AddTable(format, info.rows, cell_bytes);
-    if (place.ok()) return place;
-    const Status s = place.status().WithContext("table '" + info.name + "'");
-    if (s.code() != StatusCode::kNoSpace) return s;
-    context_->Log(LogLevel::kWarning, s.ToString() + "; it is read without the cache");
-    return std::shared_ptr<const gpucache::CachedTable>();
-  }
+                                                             uint32_t cell_bytes) const;
 
   const std::shared_ptr<StoreContext> context_;
   const uint64_t generation_;
   std::atomic<bool> doomed_{false};
-  std::mutex mutex_;  // guards what follows
-  bool taken_ = false;
-  CachedPlaces places_;
+  std::mutex mutex_;                      // guards what follows
+  OpenedGeneration opened_;               // codec null: not yet
+  std::shared_ptr<void> device_learned_;  // in the device's memory
 };
 
 }  // namespace edo::engine

@@ -46,15 +46,14 @@ Status CheckBags(const Bags& bags, uint64_t keys, const TableInfo& info) {
 }  // namespace
 
 TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-                     storage::TableRecord record, std::unique_ptr<storage::Codec> codec,
-                     CachedPlaces places)
+                     storage::TableRecord record, OpenedGeneration opened)
     : context_(std::move(context)),
       pin_(std::move(pin)),
       shared_record_(std::make_shared<const storage::TableRecord>(std::move(record))),
-      codec_(std::move(codec)),
+      codec_(std::move(opened.codec)),
       keys_(context_->rows.get(), record_),
       order_(context_->rows.get(), record_),
-      places_(std::move(places)),
+      places_(std::move(opened.places)),
       gather_(context_.get(), &record_, codec_.get(), places_.host) {}
 
 Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> context,
@@ -66,11 +65,9 @@ Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> con
                                    std::to_string(options.read_dims) + " of rows of dim " +
                                    std::to_string(record.info.dim));
   }
-  EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(record.info.codec, record.info.dim));
-  EDO_ASSIGN_OR_RETURN(CachedPlaces places,
-                       pin->Places(codec->row_format(), record.info, options.read_dims));
-  return std::unique_ptr<Table>(new TableImpl(std::move(context), std::move(pin), std::move(record),
-                                              std::move(codec), std::move(places)));
+  EDO_ASSIGN_OR_RETURN(OpenedGeneration opened, pin->Open(record, options.read_dims));
+  return std::unique_ptr<Table>(
+      new TableImpl(std::move(context), std::move(pin), std::move(record), std::move(opened)));
 }
 
 Status TableImpl::CheckOutput(const LookupOptions& options) const {

@@ -146,8 +146,7 @@ class TableImpl : public Table {
 
  private:
   TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-            storage::TableRecord record, std::unique_ptr<storage::Codec> codec,
-            CachedPlaces places);
+            storage::TableRecord record, OpenedGeneration opened);
   Status WrongKeyKind(std::string_view asked) const;
   storage::FindResult FindInts(std::span<const int64_t> ids,
                                const storage::Deadline& deadline) const;
@@ -162,7 +161,7 @@ class TableImpl : public Table {
   const std::shared_ptr<GenerationPin> pin_;
   const std::shared_ptr<const storage::TableRecord> shared_record_;
   const storage::TableRecord& record_ = *shared_record_;
-  const std::unique_ptr<storage::Codec> codec_;
+  const std::shared_ptr<const storage::Codec> codec_;
   const storage::KeyDirectory keys_;
   const storage::OrderMap order_;
   const CachedPlaces places_;

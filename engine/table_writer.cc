@@ -4,13 +4,16 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "engine/ordered_copy.h"
 #include "engine/row_order.h"
 #include "engine/store_impl.h"
 #include "storage/key_page.h"
+#include "storage/learned_pages.h"
 #include "storage/order_page.h"
+#include "storage/parallel.h"
 
 namespace edo::engine {
 
@@ -40,6 +43,17 @@ Status GenerationWriter::CommitRows(uint64_t count) {
   return chunk_rows_ == layout_.rows ? FlushChunk() : Status::Ok();
 }
 
+Status GenerationWriter::AppendCodes(std::span<const std::byte> codes) {
+  for (size_t done = 0; done < codes.size();) {
+    uint64_t granted = 0;
+    std::byte* const to = ReserveRows((codes.size() - done) / row_bytes_, &granted);
+    std::memcpy(to, codes.data() + done, granted * row_bytes_);
+    EDO_RETURN_IF_ERROR(CommitRows(granted));
+    done += granted * row_bytes_;
+  }
+  return Status::Ok();
+}
+
 Status GenerationWriter::FlushChunk() {
   if (chunk_rows_ == 0) return Status::Ok();
   storage::SealPage(next_chunk_, chunk_rows_, &chunk_);
@@ -52,6 +66,23 @@ Status GenerationWriter::FlushChunk() {
 
 namespace {
 
+// Rows (count, dim) to codes (count, row_bytes), which do not depend on the threads.
+Status EncodeInThreads(const storage::Codec& codec, std::span<const float> rows, uint32_t threads,
+                       std::vector<std::byte>* codes) {
+  constexpr size_t kRows = 256;  // that a thread takes at once
+  const size_t count = rows.size() / codec.dim();
+  codes->resize(count * codec.row_bytes());
+  return storage::ParallelFor((count + kRows - 1) / kRows, threads, [&](size_t block) {
+    const size_t first = block * kRows;
+    return codec.Encode(rows.data() + first * codec.dim(), std::min(kRows, count - first),
+                        codes->data() + first * codec.row_bytes());
+  });
+}
+
+bool MustLearn(const TableOptions& options) {
+  return options.codec.learns() && options.learned.empty();
+}
+
 // Says before anything is written that the disk is too small.
 Status CheckSpace(const StoreContext& context, const TableOptions& options) {
   const std::optional<uint64_t> free = context.rows->FreeBytes();
@@ -60,7 +91,8 @@ Status CheckSpace(const StoreContext& context, const TableOptions& options) {
   const double keys = options.key_kind == KeyKind::kDense ? 0 : 22;
   const bool ordered = options.order.kind != OrderKind::kFile;
   const double once = 1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys;
-  const double need = rows * (ordered ? 2 * once + 10 : once);
+  const double waiting = MustLearn(options) ? 4.0 * options.dim : 0;
+  const double need = rows * ((ordered ? 2 * once + 10 : once) + waiting);
   if (need <= static_cast<double>(*free)) return Status::Ok();
   return Status::NoSpace("the table needs about " + std::to_string(static_cast<uint64_t>(need)) +
                          " bytes for " + std::to_string(options.expected_rows) +
@@ -72,7 +104,7 @@ Status CheckSpace(const StoreContext& context, const TableOptions& options) {
 OrderStep StepOf(const TableOptions& options) {
   return [progress = options.progress, steps = uint64_t{0}]() mutable -> Status {
     if (!progress || progress({++steps, 0, 0, "steps"})) return Status::Ok();
-    return Status::Cancelled("putting the rows in order was cancelled");
+    return Status::Cancelled("the commit was cancelled");
   };
 }
 
@@ -80,12 +112,14 @@ OrderStep StepOf(const TableOptions& options) {
 
 TableWriterImpl::TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
                                  std::unique_ptr<storage::Codec> codec,
+                                 std::unique_ptr<RowSpool> spool,
                                  std::unique_ptr<GenerationWriter> generation)
     : store_(store),
       name_(std::move(name)),
       options_(options),
       codec_(std::move(codec)),
-      generation_(std::move(generation)) {}
+      generation_(std::move(generation)),
+      spool_(std::move(spool)) {}
 
 Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
     StoreImpl* store, const TableOptions& options) {
@@ -97,13 +131,27 @@ Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
 
 Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std::string name,
                                                            const TableOptions& options) {
-  EDO_ASSIGN_OR_RETURN(auto codec, storage::Codec::Make(options.codec, options.dim));
+  EDO_RETURN_IF_ERROR(options.codec.Check(options.dim));
+  std::unique_ptr<storage::Codec> codec;
+  if (!MustLearn(options)) {
+    auto made = storage::Codec::Make(options.codec, options.dim, options.learned);
+    if (!made.ok()) {
+      return Status::InvalidArgument("table '" + name +
+                                     "': " + std::string(made.status().message()));
+    }
+    codec = std::move(*made);
+  }
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
   // A fault on the last line should not wait until all rows are read.
   EDO_RETURN_IF_ERROR(CheckOrderFile(options.order, options.key_kind, StepOf(options)));
   EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
-  return std::unique_ptr<TableWriter>(new TableWriterImpl(store, std::move(name), options,
-                                                          std::move(codec), std::move(generation)));
+  std::unique_ptr<RowSpool> spool;
+  if (codec == nullptr) {
+    spool = std::make_unique<RowSpool>(generation->files().temp_directory() + "/rows", options.dim,
+                                       storage::SampleRows(options.dim));
+  }
+  return std::unique_ptr<TableWriter>(new TableWriterImpl(
+      store, std::move(name), options, std::move(codec), std::move(spool), std::move(generation)));
 }
 
 std::string TableWriterImpl::Place(uint64_t row) const {
@@ -124,13 +172,13 @@ Status TableWriterImpl::CheckKeys(const Rows& rows, uint64_t count) const {
     return Status::InvalidArgument("positions are " + std::to_string(rows.positions.size()) +
                                    " for " + std::to_string(count) + " rows");
   }
-  if (generation_->rows() + count > kMaxRows) {
+  if (rows_ + count > kMaxRows) {
     return Status::BadInput("table '" + name_ + "' would hold more than " +
                             std::to_string(kMaxRows) + " rows");
   }
   for (size_t i = 0; i < rows.text_keys.size(); ++i) {
     if (rows.text_keys[i].size() <= kMaxKeyBytes) continue;
-    const uint64_t at = rows.positions.empty() ? generation_->rows() + i : rows.positions[i];
+    const uint64_t at = rows.positions.empty() ? rows_ + i : rows.positions[i];
     return Status::BadInput(options_.position_unit + " " + std::to_string(at) + ": key of " +
                             std::to_string(rows.text_keys[i].size()) + " bytes; at most " +
                             std::to_string(kMaxKeyBytes) + " are allowed");
@@ -139,7 +187,7 @@ Status TableWriterImpl::CheckKeys(const Rows& rows, uint64_t count) const {
 }
 
 Status TableWriterImpl::AppendKeys(const Rows& rows, uint64_t count) {
-  const uint64_t first = generation_->rows();
+  const uint64_t first = rows_;
   if (!rows.positions.empty()) {
     for (uint64_t i = 0; i < count; ++i) positions_.Add(first + i, rows.positions[i]);
   }
@@ -158,10 +206,13 @@ Status TableWriterImpl::BadValue(const Status& status, const Rows& rows, uint64_
 
 Status TableWriterImpl::Append(const Rows& rows) {
   const uint64_t dim = options_.dim;
+  if (waiting()) {
+    return AppendRows(rows, rows.values.size(), dim, "values", {});
+  }
   return AppendRows(rows, rows.values.size(), dim, "values",
                     [&](uint64_t done, uint64_t n, std::byte* codes) -> Status {
                       uint64_t bad = 0;
-                      const uint64_t first = generation_->rows() - done;
+                      const uint64_t first = rows_;
                       const Status s =
                           codec_->Encode(rows.values.data() + done * dim, n, codes, &bad);
                       return s.ok() ? s : BadValue(s, rows, first, done + bad / dim);
@@ -169,6 +220,10 @@ Status TableWriterImpl::Append(const Rows& rows) {
 }
 
 Status TableWriterImpl::AppendCodes(std::span<const std::byte> codes, const Rows& keys) {
+  if (waiting()) {
+    return Status::InvalidArgument("table '" + name_ + "': codes of " + options_.codec.ToString() +
+                                   " without what their codec has learned");
+  }
   const uint64_t row_bytes = codec_->row_bytes();
   return AppendRows(keys, codes.size(), row_bytes, "bytes of codes",
                     [&](uint64_t done, uint64_t n, std::byte* to) {
@@ -189,14 +244,46 @@ Status TableWriterImpl::AppendRows(
   const uint64_t count = size / row_size;
   EDO_RETURN_IF_ERROR(CheckKeys(rows, count));
   EDO_RETURN_IF_ERROR(AppendKeys(rows, count));
-  for (uint64_t done = 0; done < count;) {
+  if (!encode) {
+    uint64_t bad = 0;
+    const Status s =
+        storage::Codec::CheckValues(options_.codec, options_.dim, rows.values.data(), count, &bad);
+    if (!s.ok()) return BadValue(s, rows, rows_, bad / options_.dim);
+    EDO_RETURN_IF_ERROR(spool_->Append(rows.values));
+  }
+  for (uint64_t done = encode ? 0 : count; done < count;) {
     uint64_t granted = 0;
     std::byte* codes = generation_->ReserveRows(count - done, &granted);
     EDO_RETURN_IF_ERROR(encode(done, granted, codes));
     EDO_RETURN_IF_ERROR(generation_->CommitRows(granted));
     done += granted;
   }
+  rows_ += count;
   spent_ = false;
+  return Status::Ok();
+}
+
+Status TableWriterImpl::EncodeSpool() {
+  std::mutex mutex;  // steps are asked from several threads
+  const storage::LearnOptions learn{
+      .seed = 1, .threads = options_.threads, .step = [&mutex, step = StepOf(options_)]() mutable {
+        const std::lock_guard lock(mutex);
+        return step();
+      }};
+  std::vector<std::byte> learned;
+  {
+    const std::vector<float> sample = spool_->TakeSample();
+    EDO_ASSIGN_OR_RETURN(learned,
+                         storage::Codec::Learn(options_.codec, options_.dim, sample, learn));
+  }
+  EDO_ASSIGN_OR_RETURN(codec_, storage::Codec::Make(options_.codec, options_.dim, learned));
+  std::vector<std::byte> codes;
+  EDO_RETURN_IF_ERROR(spool_->ForEach([&](std::span<const float> rows) -> Status {
+    EDO_RETURN_IF_ERROR(EncodeInThreads(*codec_, rows, options_.threads, &codes));
+    EDO_RETURN_IF_ERROR(generation_->AppendCodes(codes));
+    return learn.step();
+  }));
+  spool_.reset();
   return Status::Ok();
 }
 
@@ -353,6 +440,7 @@ storage::TableRecord TableWriterImpl::MakeRecord() const {
 }
 
 Status TableWriterImpl::CommitInner(TableInfo* info) {
+  if (waiting()) EDO_RETURN_IF_ERROR(EncodeSpool());
   EDO_RETURN_IF_ERROR(generation_->FlushChunk());
   if (options_.key_kind != KeyKind::kDense) {
     std::vector<DuplicateRows> duplicates;
@@ -366,8 +454,10 @@ Status TableWriterImpl::CommitInner(TableInfo* info) {
   const bool ordered = options_.order.kind != OrderKind::kFile;
   if (ordered) EDO_RETURN_IF_ERROR(PutInOrder());
   storage::BulkWriter& files = generation_->files();
+  EDO_RETURN_IF_ERROR(storage::WriteLearned(codec_->learned(), &files));
   EDO_RETURN_IF_ERROR(files.Finish());
   storage::TableRecord record = MakeRecord();
+  record.learned_bytes = codec_->learned().size();
   if (ordered) {
     record.info.order = OrderKindName(options_.order.kind);
     record.order_pages = order_pages_;

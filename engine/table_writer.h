@@ -10,6 +10,7 @@
 
 #include "edo/store.h"
 #include "engine/position_map.h"
+#include "engine/row_spool.h"
 #include "storage/catalog.h"
 #include "storage/chunk_layout.h"
 #include "storage/codec.h"
@@ -31,6 +32,8 @@ class GenerationWriter {
   std::byte* ReserveRows(uint64_t wanted, uint64_t* granted);
   // Takes rows that were written into the room of the last ReserveRows.
   Status CommitRows(uint64_t count);
+  // Whole encoded rows.
+  Status AppendCodes(std::span<const std::byte> codes);
   Status FlushChunk();
 
   storage::BulkWriter& files() { return *files_; }
@@ -65,10 +68,14 @@ class TableWriterImpl : public TableWriter {
 
  private:
   TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
-                  std::unique_ptr<storage::Codec> codec,
+                  std::unique_ptr<storage::Codec> codec, std::unique_ptr<RowSpool> spool,
                   std::unique_ptr<GenerationWriter> generation);
   static Result<std::unique_ptr<GenerationWriter>> NewGeneration(StoreImpl* store,
                                                                  const TableOptions& options);
+  // A codec that learns has not learned yet: rows wait in the spool.
+  bool waiting() const { return spool_ != nullptr; }
+  // Learns from the rows in the spool and encodes them.
+  Status EncodeSpool();
   Status CheckKeys(const Rows& rows, uint64_t count) const;
   Status AppendKeys(const Rows& rows, uint64_t count);
   // The error of row i of an Append whose first row is `first`, with its place and key.
@@ -89,8 +96,10 @@ class TableWriterImpl : public TableWriter {
   StoreImpl* const store_;
   const std::string name_;
   const TableOptions options_;
-  const std::unique_ptr<storage::Codec> codec_;
+  std::unique_ptr<storage::Codec> codec_;  // null while rows wait
   std::unique_ptr<GenerationWriter> generation_;
+  std::unique_ptr<RowSpool> spool_;
+  uint64_t rows_ = 0;  // appended
   PositionMap positions_;
   std::vector<DroppedRow> dropped_;
   OrderReport order_report_;

@@ -10,6 +10,7 @@
 #include "engine/lookup.h"
 #include "storage/codec.h"
 #include "storage/key_page.h"
+#include "storage/learned_pages.h"
 #include "storage/order_page.h"
 #include "storage/store_file.h"
 
@@ -50,6 +51,7 @@ class Verifier {
       EDO_RETURN_IF_ERROR(Chunks(table));
       if (table.info.key_kind != KeyKind::kDense) EDO_RETURN_IF_ERROR(Keys(table));
       if (table.ordered()) EDO_RETURN_IF_ERROR(Order(table));
+      EDO_RETURN_IF_ERROR(Learned(table));
       ++report_.tables;
       report_.keys += table.info.rows;
     }
@@ -210,6 +212,14 @@ class Verifier {
       Add(std::move(damage));
     }
     return Status::Ok();
+  }
+
+  Status Learned(const TableRecord& table) {
+    report_.key_pages += storage::LearnedPages(table.learned_bytes);
+    return Pages(table, PageKind::kLearned, storage::LearnedPages(table.learned_bytes),
+                 [&](uint64_t number, const PageView& page) {
+                   return storage::CheckLearned(page, number, table.learned_bytes);
+                 });
   }
 
   // The order must be a permutation, and both directions must agree. Digests of sums stand in for

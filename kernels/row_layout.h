@@ -1,7 +1,5 @@
-// Byte layouts that host and device share: an encoded row, and the Z-order blocks of the hot-row
-// cache. The only place that knows them; no memory is owned here.
-//
-// A row's codes are the quantised values; its side data (INT8: the scale) follows them on disk.
+// Byte layout of the Z-order blocks of the hot-row cache, which host and device share. The only
+// place that knows it; no memory is owned here.
 //
 // A block = one set of 32 slots. It has a header and a payload, in two arrays:
 //
@@ -26,45 +24,9 @@
 
 #include "kernels/morton.h"
 #include "kernels/portable.h"
+#include "kernels/row_format.h"
 
 namespace edo::kernels {
-
-// ---- encoded rows ------------------------------------------------------------------------------
-
-// How a kernel decodes a row. A new codec adds a word here, a decoder in cpu/row_decoders.cc and one
-// in cuda/row_decoders.cuh; the kernels that use them do not change.
-enum class RowCodec : uint8_t { kF32, kF16, kBF16, kInt8 };
-inline constexpr int kRowCodecs = 4;
-
-struct RowFormat {
-  RowCodec codec = RowCodec::kF32;
-  uint32_t dim = 0;         // values to decode: all of a row's, or its first ones
-  uint32_t code_bytes = 0;  // bytes of its codes
-  uint32_t side_bytes = 0;  // bytes of side data behind them on disk
-  EDO_HD uint32_t row_bytes() const { return code_bytes + side_bytes; }
-  EDO_HD uint32_t value_bytes() const {
-    return codec == RowCodec::kF32 ? 4 : (codec == RowCodec::kInt8 ? 1 : 2);
-  }
-};
-
-EDO_HD RowFormat MakeRowFormat(RowCodec codec, uint32_t dim) {
-  switch (codec) {
-    case RowCodec::kF32:
-      return {codec, dim, dim * 4, 0};
-    case RowCodec::kF16:
-      return {codec, dim, dim * 2, 0};
-    case RowCodec::kBF16:
-      return {codec, dim, dim * 2, 0};
-    case RowCodec::kInt8:
-      break;
-  }
-  return {RowCodec::kInt8, dim, dim, 2};
-}
-// The same rows, of which only the first `values` values are decoded.
-EDO_HD RowFormat Leading(RowFormat format, uint32_t values) {
-  format.dim = values;
-  return format;
-}
 
 // ---- blocks ------------------------------------------------------------------------------------
 
@@ -108,7 +70,8 @@ EDO_HD BlockShape ShapeOf(const RowFormat& format, uint32_t cell_bytes = 0) {
   shape.entry_bytes = (entry + 3) / 4 * 4;
   shape.header_bytes = (kTagBytes + kSlots * shape.entry_bytes + 63) / 64 * 64;
   const uint32_t whole = SlotBytes(format.code_bytes);
-  shape.cell_bytes = cell_bytes == 0 || cell_bytes >= format.code_bytes ? whole : cell_bytes;
+  const bool cut = cell_bytes != 0 && cell_bytes < format.code_bytes && format.values_stand_alone();
+  shape.cell_bytes = cut ? cell_bytes : whole;
   shape.columns = (whole + shape.cell_bytes - 1) / shape.cell_bytes;
   return shape;
 }

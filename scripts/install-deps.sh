@@ -6,7 +6,7 @@ set -eu
 packages="build-essential cmake ninja-build pkg-config ccache
   librocksdb-dev liburing-dev libzstd-dev zlib1g-dev libxxhash-dev
   libfast-float-dev nlohmann-json3-dev libboost-dev libcli11-dev scdoc
-  libgtest-dev libgmock-dev libbenchmark-dev liblmdb-dev python3"
+  libeigen3-dev libgtest-dev libgmock-dev libbenchmark-dev liblmdb-dev python3"
 [ "${1:-}" = "--with-example" ] && packages="$packages fasttext"
 
 missing=""

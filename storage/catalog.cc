@@ -40,6 +40,7 @@ enum Tag : uint16_t {
   kOrderPages = 34 | kMustUnderstand,
   kOrderEntries = 35 | kMustUnderstand,
   kOrderName = 36,
+  kLearnedBytes = 41 | kMustUnderstand,  // only of codecs that learn
 };
 
 void AddField(uint16_t tag, std::string_view bytes, std::string* out) {
@@ -165,6 +166,8 @@ bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
     case kOrderName:
       r->info.order = value;
       return true;
+    case kLearnedBytes:
+      return TakeNumber(value, &r->learned_bytes);
     default:
       return false;
   }
@@ -175,7 +178,8 @@ Status CheckTableRecord(const TableRecord& r) {
   const TableInfo& t = r.info;
   const bool sizes_fit = t.dim >= 1 && t.dim <= kMaxDim && t.rows <= kMaxRows &&
                          t.generation >= 1 && t.generation <= kMaxGenerations &&
-                         t.row_bytes == t.codec.RowBytes(t.dim) && t.chunk_rows >= 1 &&
+                         t.codec.Check(t.dim).ok() && t.row_bytes == t.codec.RowBytes(t.dim) &&
+                         r.learned_bytes == t.codec.LearnedBytes(t.dim) && t.chunk_rows >= 1 &&
                          t.chunk_count == (t.rows + t.chunk_rows - 1) / t.chunk_rows;
   const bool keys_fit = t.key_kind == KeyKind::kDense ||
                         (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
@@ -241,6 +245,7 @@ std::string EncodeTableRecord(const TableRecord& r) {
     AddNumber(kOrderEntries, r.order_entries_per_page, &out);
     AddField(kOrderName, r.info.order, &out);
   }
+  if (r.learned_bytes != 0) AddNumber(kLearnedBytes, r.learned_bytes, &out);
   return Sealed(std::move(out));
 }
 

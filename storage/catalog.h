@@ -32,6 +32,8 @@ struct TableRecord {
   uint64_t order_pages = 0;
   uint32_t order_entries_per_page = 0;
 
+  uint64_t learned_bytes = 0;  // what the codec has learned (learned_pages.h)
+
   bool ordered() const { return order_entries_per_page != 0; }
 };
 

@@ -21,6 +21,8 @@ std::string_view PageKindName(PageKind kind) {
       return "key page";
     case PageKind::kIndex:
       return "key index";
+    case PageKind::kLearned:
+      return "learned page";
     case PageKind::kOrder:
       return "order page";
   }

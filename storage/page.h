@@ -13,12 +13,14 @@
 namespace edo::storage {
 
 enum class PageKind : uint8_t {
-  kChunk,  // rows' codes
-  kKeys,   // keys in row order
-  kIndex,  // key hash -> row number
-  kOrder,  // place in the source <-> row number, of a table that is stored in another order
+  kChunk,    // rows' codes
+  kKeys,     // keys in row order
+  kIndex,    // key hash -> row number
+  kOrder,    // place in the source <-> row number, of a table that is stored in another order
+  kLearned,  // what the table's codec has learned
 };
-std::string_view PageKindName(PageKind kind);  // "chunk", "key page", "key index", "order page"
+std::string_view PageKindName(
+    PageKind kind);  // "chunk", "key page", "key index", "order page", ...
 
 inline constexpr size_t kPageHeaderBytes = 16;
 

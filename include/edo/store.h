@@ -38,11 +38,15 @@ struct TableOptions {
   KeyKind key_kind = KeyKind::kDense;
   CodecSpec codec{};
   uint32_t dim = 0;  // 1 .. kMaxDim
+  // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
+  // Table::Learned gives it; empty: learn from the rows.
+  std::vector<std::byte> learned{};
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;  // replace a table of this name, atomically, when the writer commits
   Metadata metadata{};
   std::string position_unit = "row";  // how messages call the places given to Append: "line", "row"
   uint64_t expected_rows = 0;  // when known: disk space is checked before anything is written
+  uint32_t threads = 1;        // that a codec which learns may use; the table does not depend on it
   bool reproducible = false;   // leave the commit time out, so that equal input gives equal bytes
   // Rows are put in this order at Commit, which then needs as much free space again as the table
   // has and memory: 75 bytes a row (17 a row beyond 16 million rows; `counts`: 24), beside up to
@@ -63,7 +67,9 @@ struct DroppedRow {
 // Fills a new generation of a table. Nothing is visible before Commit, and a writer that is
 // destroyed without Commit leaves no trace. One thread at a time. Memory stays under about 64 MiB
 // whatever the row count, but for an order of the rows (TableOptions::order): keys are sorted on
-// disk, inside the store's directory.
+// disk, inside the store's directory. With a codec that learns (CodecSpec::learns) rows beyond
+// 64 MiB wait on disk as floats until Commit, which learns from a sample of all of them: 65,536
+// rows and 256 MiB at most, in memory, and three times that while it learns.
 class TableWriter {
  public:
   virtual ~TableWriter() = default;
@@ -80,7 +86,8 @@ class TableWriter {
     std::span<const uint64_t> positions;
   };
   virtual Status Append(const Rows& rows) = 0;
-  // Codes as another table of the same codec and dim holds them: (count, row_bytes).
+  // Codes as another table of the same codec and dim holds them: (count, row_bytes). With a codec
+  // that learns, TableOptions::learned must say what that table has learned.
   virtual Status AppendCodes(std::span<const std::byte> codes, const Rows& keys) = 0;
   // Builds the key directory, finds duplicates, makes everything durable and visible at once.
   // After an error the old table, if any, is untouched.

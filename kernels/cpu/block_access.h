@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "kernels/codec_kernels.h"
 #include "kernels/cpu/simd.h"
 #include "kernels/row_layout.h"
 #include "kernels/score.h"
@@ -80,25 +81,27 @@ EDO_SIMD_INLINE uint32_t FindSlot(const BlockView& blocks, const Place& place,
   return kSlots;
 }
 
-// Decodes values [first, first + count) of a slot's row. Cell by cell: values stand alone.
-// `first` and the cells' sizes are multiples of a value.
+// Decodes values [first, first + count) of a slot's row, cell by cell where it is cut: then its
+// values stand alone. `first` and the values of a cell are even.
 EDO_SIMD_INLINE void DecodeSlot(const BlockView& blocks, uint64_t block, uint32_t slot,
                                 const RowFormat& format, uint32_t first, uint32_t count,
-                                void (*decode)(const std::byte*, const std::byte*, uint32_t,
-                                               std::byte*),
-                                uint32_t out_value_bytes, std::byte* out) {
+                                DecodeRowFunction decode, uint32_t out_value_bytes,
+                                std::byte* out) {
   const std::byte* const payload = blocks.Payload(block);
   const std::byte* const side = blocks.Entry(block, slot) + kEntrySide;
-  const uint32_t value_bytes = format.value_bytes();
   if (blocks.shape.columns == 1) {
-    decode(payload + blocks.CodeOffset(slot, first * value_bytes), side, count, out);
+    decode(format, payload + blocks.CodeOffset(slot, 0), side, first, count, out);
     return;
   }
-  const uint32_t cell_values = blocks.shape.cell_bytes / value_bytes;
+  const uint32_t cell_values = blocks.shape.cell_bytes * 8 / format.value_bits();
   for (uint32_t at = first; at < first + count;) {
-    const uint32_t end = (at / cell_values + 1) * cell_values;
+    const uint32_t cell = at / cell_values;
+    const uint32_t end = (cell + 1) * cell_values;
     const uint32_t piece = (end < first + count ? end : first + count) - at;
-    decode(payload + blocks.CodeOffset(slot, at * value_bytes), side, piece,
+    // Where the row would begin if this cell had its neighbours beside it. A cell's place is never
+    // before its column (morton.h), so that is inside the payload.
+    const uint32_t skipped = cell * blocks.shape.cell_bytes;
+    decode(format, payload + blocks.CodeOffset(slot, skipped) - skipped, side, at, piece,
            out + size_t{at - first} * out_value_bytes);
     at += piece;
   }

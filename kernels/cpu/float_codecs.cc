@@ -21,45 +21,62 @@ bool AnyMagnitudeIn(const float* values, size_t count, uint32_t low, uint32_t hi
 }
 
 EDO_SIMD_CLONES
-void DecodeF32ToF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                    std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToF16(LoadAt<float>(row, i)));
+void DecodeF32ToF16(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                    uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 4;
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToF16(LoadAt<float>(codes, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF32ToBF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                     std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF32ToBF16(LoadAt<float>(row, i)));
+void DecodeF32ToBF16(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                     uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 4;
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToBF16(LoadAt<float>(codes, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF16ToF32(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                    std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneF16ToF32(LoadAt<uint16_t>(row, i)));
+void DecodeF16ToF32(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                    uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 2;
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF16ToF32(LoadAt<uint16_t>(codes, i)));
 }
 EDO_SIMD_CLONES
-void DecodeF16ToBF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                     std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) {
-    StoreAt(out, i, LaneF32ToBF16(LaneF16ToF32(LoadAt<uint16_t>(row, i))));
+void DecodeF16ToBF16(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                     uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 2;
+  for (size_t i = 0; i < count; ++i) {
+    StoreAt(out, i, LaneF32ToBF16(LaneF16ToF32(LoadAt<uint16_t>(codes, i))));
   }
 }
 EDO_SIMD_CLONES
-void DecodeBF16ToF32(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                     std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) StoreAt(out, i, LaneBF16ToF32(LoadAt<uint16_t>(row, i)));
+void DecodeBF16ToF32(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                     uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 2;
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneBF16ToF32(LoadAt<uint16_t>(codes, i)));
 }
 EDO_SIMD_CLONES
-void DecodeBF16ToF16(const std::byte* __restrict row, const std::byte*, uint32_t dim,
-                     std::byte* __restrict out) {
-  for (size_t i = 0; i < dim; ++i) {
-    StoreAt(out, i, LaneF32ToF16(LaneBF16ToF32(LoadAt<uint16_t>(row, i))));
+void DecodeBF16ToF16(const RowFormat&, const std::byte* __restrict codes, const std::byte*,
+                     uint32_t first, uint32_t count, std::byte* __restrict out) {
+  codes += size_t{first} * 2;
+  for (size_t i = 0; i < count; ++i) {
+    StoreAt(out, i, LaneF32ToF16(LaneBF16ToF32(LoadAt<uint16_t>(codes, i))));
   }
 }
 
-void Copy32(const std::byte* row, const std::byte*, uint32_t dim, std::byte* out) {
-  std::memcpy(out, row, size_t{dim} * 4);
+void Copy32(const RowFormat&, const std::byte* codes, const std::byte*, uint32_t first,
+            uint32_t count, std::byte* out) {
+  std::memcpy(out, codes + size_t{first} * 4, size_t{count} * 4);
 }
-void Copy16(const std::byte* row, const std::byte*, uint32_t dim, std::byte* out) {
-  std::memcpy(out, row, size_t{dim} * 2);
+void Copy16(const RowFormat&, const std::byte* codes, const std::byte*, uint32_t first,
+            uint32_t count, std::byte* out) {
+  std::memcpy(out, codes + size_t{first} * 2, size_t{count} * 2);
+}
+
+EDO_SIMD_CLONES
+void StoreAsF16(const float* __restrict values, size_t count, std::byte* __restrict out) {
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToF16(values[i]));
+}
+EDO_SIMD_CLONES
+void StoreAsBF16(const float* __restrict values, size_t count, std::byte* __restrict out) {
+  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToBF16(values[i]));
 }
 
 DecodeRowFunction Pick(FloatType type, DecodeRowFunction f32, DecodeRowFunction f16,
@@ -82,14 +99,19 @@ size_t FirstMagnitudeIn(const float* values, size_t count, uint32_t low, uint32_
   return count;
 }
 
-EDO_SIMD_CLONES
-void EncodeF16(const float* __restrict values, size_t count, std::byte* __restrict out) {
-  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToF16(values[i]));
+void EncodeF16(const float* values, size_t count, std::byte* out) {
+  StoreAsF16(values, count, out);
+}
+void EncodeBF16(const float* values, size_t count, std::byte* out) {
+  StoreAsBF16(values, count, out);
 }
 
-EDO_SIMD_CLONES
-void EncodeBF16(const float* __restrict values, size_t count, std::byte* __restrict out) {
-  for (size_t i = 0; i < count; ++i) StoreAt(out, i, LaneF32ToBF16(values[i]));
+void StoreFloats(const float* values, uint32_t count, FloatType type, std::byte* out) {
+  if (type == FloatType::kF32) {
+    std::memcpy(out, values, size_t{count} * 4);
+  } else {
+    type == FloatType::kF16 ? StoreAsF16(values, count, out) : StoreAsBF16(values, count, out);
+  }
 }
 
 DecodeRowFunction F32RowDecoder(FloatType out_type) {

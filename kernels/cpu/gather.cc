@@ -15,7 +15,7 @@ void Gather(const GatherArgs& args) {
   const uint64_t out_stride = args.out.stride * value_bytes;
   const DecodeRowFunction decode = RowDecoder(args.format.codec, args.out.type);
   auto* const out = static_cast<std::byte*>(args.out.values);
-  const uint32_t read_bytes = args.format.dim * args.format.value_bytes();
+  const uint32_t read_bytes = args.format.CodeBytesOf(args.format.dim);
   const auto source = [&](uint32_t i) {
     return args.rows + (args.sources ? args.sources[i] : i) * args.row_stride;
   };
@@ -23,7 +23,8 @@ void Gather(const GatherArgs& args) {
     if (i + kAhead < args.count) PrefetchRow(source(i + kAhead), read_bytes);
     const std::byte* const row = source(i);
     const uint64_t to = args.out_rows ? args.out_rows[i] : i;
-    decode(row, row + args.format.code_bytes, args.format.dim, out + to * out_stride);
+    decode(args.format, row, row + args.format.code_bytes, 0, args.format.dim,
+           out + to * out_stride);
   }
 }
 

@@ -48,7 +48,7 @@ struct PanelSum {
   }
   void Finish(PoolMode mode, FloatType type, uint32_t count, std::byte* out) {
     if (mode == PoolMode::kMean && present > 0) Divide(sum, static_cast<float>(present), count);
-    F32RowDecoder(type)(reinterpret_cast<const std::byte*>(sum), nullptr, count, out);
+    StoreFloats(sum, count, type, out);
   }
 };
 
@@ -80,7 +80,7 @@ void FindSlots(const ProbePoolArgs& args, const uint64_t* rows, uint32_t count, 
     if (slot == kSlots) continue;
     slots[i] = static_cast<uint32_t>(block * kSlots + slot);
     PrefetchRow(blocks.Payload(block) + blocks.CodeOffset(slot, 0),
-                std::min<uint32_t>(args.format.dim * args.format.value_bytes(), 256));
+                std::min<uint32_t>(args.format.CodeBytesOf(args.format.dim), 256));
   }
 }
 

@@ -50,7 +50,7 @@ void ProbeGather(const ProbeGatherArgs& args) {
   const uint32_t value_bytes = FloatTypeBytes(args.out.type);
   const uint64_t out_stride = args.out.stride * value_bytes;
   const DecodeRowFunction decode = RowDecoder(args.format.codec, args.out.type);
-  const uint32_t prefetch = std::min(args.format.dim * args.format.value_bytes(), kPrefetchBytes);
+  const uint32_t prefetch = std::min(args.format.CodeBytesOf(args.format.dim), kPrefetchBytes);
   auto* const out = static_cast<std::byte*>(args.out.values);
   const bool whole = blocks.shape.columns == 1;
   // The score of a row that is as hot as can be: it needs no touch.
@@ -101,8 +101,9 @@ void ProbeGather(const ProbeGatherArgs& args) {
       RowMark mark = RowMark::kFound;
       if (probe.entry != nullptr && HighTag(probe.entry) == probe.high_tag) {
         if (whole) {
-          decode(blocks.Payload(probe.block) + uint64_t{probe.slot} * blocks.shape.cell_bytes,
-                 probe.entry + kEntrySide, args.format.dim, to);
+          decode(args.format,
+                 blocks.Payload(probe.block) + uint64_t{probe.slot} * blocks.shape.cell_bytes,
+                 probe.entry + kEntrySide, 0, args.format.dim, to);
         } else {
           DecodeSlot(blocks, probe.block, probe.slot, args.format, 0, args.format.dim, decode,
                      value_bytes, to);

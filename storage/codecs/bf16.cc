@@ -7,14 +7,12 @@ namespace {
 
 class BF16Codec final : public RowCodec {
  public:
-  BF16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kBF16) {}
+  BF16Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim) {}
 
   // Infinities and NaN are kept as such; a finite value must not become one of them.
   Status Encode(const float* rows, size_t count, std::byte* codes,
                 uint64_t* bad_value) const override {
-    EDO_RETURN_IF_ERROR(RefuseMagnitudes(rows, count, kernels::kBF16OverflowBits,
-                                         kernels::kInfinityBits,
-                                         "is beyond BF16 (largest 3.3895e38)", bad_value));
+    EDO_RETURN_IF_ERROR(Check(rows, count, bad_value));
     kernels::EncodeBF16(rows, count * dim(), codes);
     return Status::Ok();
   }

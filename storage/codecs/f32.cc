@@ -9,7 +9,7 @@ namespace {
 
 class F32Codec final : public RowCodec {
  public:
-  F32Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kF32) {}
+  F32Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim) {}
 
   Status Encode(const float* rows, size_t count, std::byte* codes, uint64_t*) const override {
     if (count != 0) std::memcpy(codes, rows, count * row_bytes());

@@ -7,13 +7,11 @@ namespace {
 
 class Int8Codec final : public RowCodec {
  public:
-  Int8Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim, kernels::RowCodec::kInt8) {}
+  Int8Codec(const CodecSpec& spec, uint32_t dim) : RowCodec(spec, dim) {}
 
   Status Encode(const float* rows, size_t count, std::byte* codes,
                 uint64_t* bad_value) const override {
-    EDO_RETURN_IF_ERROR(
-        RefuseMagnitudes(rows, count, kernels::kInfinityBits, kernels::kMagnitudeEnd,
-                         "is not finite; INT8 holds finite values only", bad_value));
+    EDO_RETURN_IF_ERROR(Check(rows, count, bad_value));
     for (size_t i = 0; i < count; ++i) {
       kernels::EncodeInt8Row(rows + i * dim(), dim(), codes + i * row_bytes());
     }

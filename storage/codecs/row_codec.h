@@ -1,5 +1,4 @@
-// RowCodec: base of the codecs whose encoded rows decode by themselves, with one kernel call a row
-// and nothing beside the row's own bytes (F32, F16, BF16, INT8).
+// RowCodec: base of all codecs whose rows decode with one kernel call a row.
 #pragma once
 
 #include <array>
@@ -16,12 +15,12 @@ class RowCodec : public Codec {
                     const DecodeTarget& target) const override;
 
  protected:
-  RowCodec(const CodecSpec& spec, uint32_t dim, kernels::RowCodec codec);
+  RowCodec(const CodecSpec& spec, uint32_t dim, std::span<const std::byte> learned = {});
 
-  // kBadInput for the first value whose magnitude bits lie in [low, high) (codec_kernels.h), else
-  // OK. `rule` ends the message: "value 3 of 100, inf ..."
-  Status RefuseMagnitudes(const float* rows, size_t count, uint32_t low, uint32_t high,
-                          const char* rule, uint64_t* bad_value) const;
+  // Codec::CheckValues for this codec.
+  Status Check(const float* rows, size_t count, uint64_t* bad_value) const {
+    return CheckValues(spec(), dim(), rows, count, bad_value);
+  }
 
  private:
   std::array<kernels::DecodeRowFunction, 3> decoders_;  // by FloatType

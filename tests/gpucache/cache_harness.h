@@ -65,6 +65,8 @@ inline std::vector<std::byte> EncodedRow(const kernels::RowFormat& format, uint6
       case kernels::RowCodec::kInt8:
         put(i, static_cast<uint8_t>(bits >> 20));
         break;
+      default:
+        break;
     }
   }
   if (format.codec == kernels::RowCodec::kInt8) {
@@ -89,6 +91,8 @@ inline float ValueAt(const kernels::RowFormat& format, const std::byte* row, uin
       std::memcpy(&half, row + 2 * size_t{i}, 2);
       return kernels::BF16ToF32(half);
     case kernels::RowCodec::kInt8:
+      break;
+    default:
       break;
   }
   std::memcpy(&half, row + format.code_bytes, 2);

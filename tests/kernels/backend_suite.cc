@@ -117,6 +117,8 @@ struct Rows {
         case RowCodec::kInt8:
           put(i, static_cast<uint8_t>(bits));
           break;
+        default:
+          break;
       }
     }
     if (format.codec == RowCodec::kInt8) {
@@ -164,6 +166,8 @@ float CodeValue(const RowFormat& format, const std::byte* row, uint32_t i) {
       std::memcpy(&half, row + 2 * i, 2);
       return BF16ToF32(half);
     case RowCodec::kInt8:
+      break;
+    default:
       break;
   }
   std::memcpy(&half, row + format.code_bytes, 2);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,8 +18,15 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define EDO_SIMD_CLONES __attribute__((target("arch=x86-64-v3")))
 #define edo edo_clone_v3
+#include "kernels/cpu/f8_codec.cc"
 #include "kernels/cpu/float_codecs.cc"
 #include "kernels/cpu/int8_codec.cc"
+#include "kernels/cpu/l4_codec.cc"
+#include "kernels/cpu/nearest_centroids.cc"
+#include "kernels/cpu/pq_codec.cc"
+#include "kernels/cpu/profile_codec.cc"
+#include "kernels/cpu/row_decoders.cc"
+#include "kernels/cpu/row_sums.cc"
 #undef edo
 namespace edo_clone = edo_clone_v3;
 

@@ -19,7 +19,7 @@ using test::RowKind;
 template <typename T>
 std::vector<T> DecodeAs(DecodeRowFunction decode, const std::byte* row, uint32_t dim) {
   std::vector<std::byte> bytes(dim * sizeof(T) + 1, std::byte{0xa5});
-  decode(row, row + dim, dim, bytes.data());
+  decode({}, row, row + dim, 0, dim, bytes.data());
   EXPECT_EQ(bytes.back(), std::byte{0xa5}) << "wrote past the row, dim " << dim;
   std::vector<T> values(dim);
   std::memcpy(values.data(), bytes.data(), dim * sizeof(T));
@@ -86,7 +86,8 @@ TEST(Int8Kernel, ErrorBoundHoldsForEveryExponentOfTheLargestValue) {
     double actual = 0;
     for (float x : row) actual = std::max(actual, std::fabs(double{x}));
     EncodeInt8Row(row.data(), 64, codes.data());
-    Int8RowDecoder(FloatType::kF32)(codes.data(), codes.data() + 64, 64, reinterpret_cast<std::byte*>(out.data()));
+    Int8RowDecoder(FloatType::kF32)({}, codes.data(), codes.data() + 64, 0, 64,
+                                    reinterpret_cast<std::byte*>(out.data()));
     for (size_t i = 0; i < row.size(); ++i) {
       ASSERT_LE(std::fabs(double{out[i]} - double{row[i]}), test::Int8Bound(actual)) << largest;
     }

@@ -1,0 +1,154 @@
+// CPU bodies of L4 and L4+4. See docs/codecs.md for the rules, l4_levels.h for the levels.
+#include <cmath>
+
+#include "kernels/codec_kernels.h"
+#include "kernels/cpu/l4_search.h"
+#include "kernels/cpu/l4_values.h"
+#include "kernels/float_convert.h"
+#include "kernels/normal_row.h"
+
+namespace edo::kernels {
+namespace {
+
+// ---- encode ----
+
+struct LevelSums {
+  float products = 0;  // sum of x * level
+  float squares = 0;   // sum of level^2
+};
+
+// Of x = row * up, level = the nearest to x * inverse.
+EDO_SIMD_CLONES
+LevelSums SumLevels(const float* row, size_t dim, float up, float inverse) {
+  Float16 products{}, squares{};
+  ForEachLanes(
+      dim,
+      [&](const Float16& live, const Float16& v) {
+        const Float16 x = v * up;
+        Float16 level;
+        NearestLevels(x * inverse, &level);
+        level *= live;
+        products += x * level;
+        squares += level * level;
+      },
+      row);
+  return {SumOfLanes(products), SumOfLanes(squares)};
+}
+
+// Sum of (x - level * scale)^2.
+EDO_SIMD_CLONES
+float SumErrors(const float* row, size_t dim, float up, float scale, float inverse) {
+  Float16 errors{};
+  ForEachLanes(
+      dim,
+      [&](const Float16& live, const Float16& v) {
+        const Float16 x = v * up;
+        Float16 level;
+        NearestLevels(x * inverse, &level);
+        const Float16 error = (x - level * scale) * live;
+        errors += error * error;
+      },
+      row);
+  return SumOfLanes(errors);
+}
+
+EDO_SIMD_CLONES
+void WriteNibbles(const float* row, uint32_t dim, float up, float inverse, std::byte* out) {
+  for (uint32_t i = 0; i < dim; i += 2) {
+    const uint32_t low = NearestNibble(row[i] * up * inverse);
+    const uint32_t high = i + 1 < dim ? NearestNibble(row[i + 1] * up * inverse) : 0;
+    out[i / 2] = static_cast<std::byte>(low | high << 4);
+  }
+}
+
+EDO_SIMD_CLONES
+void WriteSteps(const float* row, uint32_t dim, float up, float inverse, const std::byte* nibbles,
+                std::byte* out) {
+  for (uint32_t i = 0; i < dim; i += 2) {
+    const auto both = static_cast<uint32_t>(nibbles[i / 2]);
+    const uint32_t low = StepOf(row[i] * up * inverse, both & 15);
+    const uint32_t high = i + 1 < dim ? StepOf(row[i + 1] * up * inverse, both >> 4) : 0;
+    out[i / 2] = static_cast<std::byte>(low | high << 4);
+  }
+}
+
+struct Chosen {
+  uint16_t bits = 0;
+  float scale = 0;  // of the normal row
+  float error = 0;
+};
+
+// The scale of least error among those that least squares gives from nine starts.
+Chosen SearchScale(const float* row, uint32_t dim, const NormalRow& normal) {
+  const auto refit = [&](float scale) {
+    const LevelSums sums = SumLevels(row, dim, normal.up, 1.0f / scale);
+    return sums.products / sums.squares;
+  };
+  float start = std::sqrt(normal.energy / static_cast<float>(dim)) / kL4LevelsADeviation;
+  start = refit(refit(start));
+  Chosen best;
+  best.error = normal.energy;  // of a row of zeros
+  for (int step = 0; step < 9; ++step) {
+    Chosen tried;
+    const float factor = 0.75f + 0.075f * static_cast<float>(step);
+    tried.scale = normal.Stored(refit(start * factor), &tried.bits);
+    if (!(tried.scale > 0)) continue;
+    tried.error = SumErrors(row, dim, normal.up, tried.scale, 1.0f / tried.scale);
+    if (tried.error < best.error) best = tried;
+  }
+  return best;
+}
+
+// ---- decode ----
+
+EDO_SIMD_CLONES
+void DecodeL4ToF32(const RowFormat&, const std::byte* codes, const std::byte* side, uint32_t first,
+                   uint32_t count, std::byte* __restrict out) {
+  L4Values(codes, first, count, out, TimesScale{L4Scale(side)});
+}
+EDO_SIMD_CLONES
+void DecodeL4Plus4ToF32(const RowFormat& format, const std::byte* codes, const std::byte* side,
+                        uint32_t first, uint32_t count, std::byte* __restrict out) {
+  L4Plus4Values(codes, codes + format.nibble_bytes(), first, count, out, TimesScale{L4Scale(side)});
+}
+
+}  // namespace
+
+float EncodeL4Row(const float* row, uint32_t dim, std::byte* out) {
+  const uint32_t nibble_bytes = (dim + 1) / 2;
+  NormalRow normal;
+  Chosen chosen;
+  if (NormalRow::Make(row, dim, &normal)) chosen = SearchScale(row, dim, normal);
+  // Without a scale the codes mean nothing; they are those of zeros.
+  WriteNibbles(row, dim, normal.up, chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale, out);
+  StoreAt(out + nibble_bytes, 0, chosen.bits);
+  return normal.energy > 0 ? chosen.error / normal.energy : 0;
+}
+
+float EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
+  const uint32_t nibble_bytes = (dim + 1) / 2;
+  NormalRow normal;
+  Chosen chosen;
+  if (NormalRow::Make(row, dim, &normal)) {
+    chosen = SearchScale(row, dim, normal);
+    // Every value must lie in the range of its level, or the refinement could not reach it.
+    const uint16_t least = ScaleBitsUp(LargestMagnitude(row, dim), kL4Plus4End);
+    if (chosen.bits < least) {  // bfloat16s that are not negative ascend as their bits do
+      chosen.bits = least;
+      chosen.scale = BF16ToF32(least) * normal.up;
+    }
+  }
+  const float inverse = chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale;
+  WriteNibbles(row, dim, normal.up, inverse, out);
+  WriteSteps(row, dim, normal.up, inverse, out, out + nibble_bytes);
+  StoreAt(out + 2 * nibble_bytes, 0, chosen.bits);
+  return normal.energy > 0 ? SumErrors(row, dim, normal.up, chosen.scale, inverse) / normal.energy
+                           : 0;
+}
+
+DecodeRowFunction L4RowDecoder(FloatType out_type) { return PickByType<DecodeL4ToF32>(out_type); }
+DecodeRowFunction L4Plus4RowDecoder(FloatType out_type) {
+  return PickByType<DecodeL4Plus4ToF32>(out_type);
+}
+
+}  // namespace edo::kernels

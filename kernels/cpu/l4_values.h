@@ -1,0 +1,114 @@
+// Nibbles to values, a block at a time; to be inlined into a clone.
+#pragma once
+
+#include <array>
+
+#include "kernels/codec_kernels.h"
+#include "kernels/cpu/float_lanes.h"
+#include "kernels/cpu/lanes16.h"
+#include "kernels/l4_levels.h"
+
+namespace edo::kernels {
+
+EDO_SIMD_INLINE float L4Scale(const std::byte* side) {
+  return LaneBF16ToF32(LoadAt<uint16_t>(side, 0));
+}
+
+inline constexpr std::array<int8_t, 16> kLevels = [] {
+  std::array<int8_t, 16> levels{};
+  for (uint32_t i = 0; i < 16; ++i) levels[i] = static_cast<int8_t>(L4Level(i));
+  return levels;
+}();
+
+inline constexpr uint32_t kBlock = 32;  // values decoded at once: 16 bytes of nibbles
+
+// Levels of 32 values whose nibbles begin at `nibbles`.
+EDO_SIMD_INLINE void LevelsOf(const std::byte* nibbles, int8_t* out) {
+  Byte16 levels;
+  std::memcpy(&levels, kLevels.data(), sizeof levels);
+  using UnsignedByte16 = uint8_t __attribute__((vector_size(16)));
+  UnsignedByte16 codes;
+  std::memcpy(&codes, nibbles, sizeof codes);
+  const Byte16 low = __builtin_shuffle(levels, (Byte16)(codes & 15));
+  const Byte16 high = __builtin_shuffle(levels, (Byte16)(codes >> 4));
+  // Stored at once: a load of all 32 would have to wait for two stores.
+  const auto both =
+      __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8,
+                              24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  std::memcpy(out, &both, sizeof both);
+}
+
+// A value from its level, which the codecs differ in; `i` counts from the first value decoded.
+struct TimesScale {
+  float scale;
+  EDO_SIMD_INLINE float operator()(size_t, float level) const { return level * scale; }
+};
+
+// Values [first, first + count) in floats; `out` of any alignment. By way of bytes: GCC does not
+// vectorise the conversion of a vector of bytes, but that of an array.
+template <class Value>
+EDO_SIMD_INLINE void L4Values(const std::byte* nibbles, uint32_t first, uint32_t count,
+                              std::byte* __restrict out, const Value& value) {
+  nibbles += first / 2;
+  constexpr size_t kPiece = 4 * kBlock;
+  int8_t levels[kPiece];
+  for (size_t at = 0; at < count; at += kPiece) {
+    const size_t piece = count - at < kPiece ? count - at : kPiece;
+    const std::byte* const from = nibbles + at / 2;
+    size_t i = 0;
+    for (; i + kBlock <= piece; i += kBlock) LevelsOf(from + i / 2, levels + i);
+    for (; i < piece; ++i) {
+      levels[i] = kLevels[static_cast<uint8_t>(from[i / 2]) >> i % 2 * 4 & 15];
+    }
+    std::byte* const to = out + 4 * at;
+    for (size_t lane = 0; lane < piece; ++lane) {
+      StoreAt(to, lane, value(at + lane, static_cast<float>(levels[lane])));
+    }
+  }
+}
+
+// Levels of L4+4 by nibble | step << 4.
+inline constexpr std::array<float, 256> kFineLevels = [] {
+  std::array<float, 256> levels{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    levels[i] = static_cast<float>(L4Plus4Level64(i & 15, i >> 4)) * 0x1p-6f;
+  }
+  return levels;
+}();
+
+template <class Value>
+EDO_SIMD_INLINE void L4Plus4Values(const std::byte* nibbles, const std::byte* steps, uint32_t first,
+                                   uint32_t count, std::byte* __restrict out, const Value& value) {
+  nibbles += first / 2;
+  steps += first / 2;
+  for (uint32_t i = 0; i + 1 < count; i += 2) {
+    const auto b = static_cast<uint32_t>(nibbles[i / 2]);
+    const auto r = static_cast<uint32_t>(steps[i / 2]);
+    StoreAt(out, i, value(i, kFineLevels[(b & 15) | (r & 15) << 4]));
+    StoreAt(out, i + 1, value(i + 1, kFineLevels[b >> 4 | (r & 0xf0)]));
+  }
+  if (count % 2 == 0) return;
+  const auto b = static_cast<uint32_t>(nibbles[count / 2]);
+  const auto r = static_cast<uint32_t>(steps[count / 2]);
+  StoreAt(out, count - 1, value(count - 1, kFineLevels[(b & 15) | (r & 15) << 4]));
+}
+
+// The other types by way of floats, a piece at a time.
+template <DecodeRowFunction kToF32, FloatType kType>
+void DecodeByFloats(const RowFormat& format, const std::byte* codes, const std::byte* side,
+                    uint32_t first, uint32_t count, std::byte* out) {
+  constexpr uint32_t kPiece = 256;
+  float values[kPiece];
+  for (uint32_t at = 0; at < count; at += kPiece) {
+    const uint32_t piece = count - at < kPiece ? count - at : kPiece;
+    kToF32(format, codes, side, first + at, piece, reinterpret_cast<std::byte*>(values));
+    StoreFloats(values, piece, kType, out + size_t{at} * FloatTypeBytes(kType));
+  }
+}
+template <DecodeRowFunction kToF32>
+DecodeRowFunction PickByType(FloatType type) {
+  if (type == FloatType::kF16) return DecodeByFloats<kToF32, FloatType::kF16>;
+  return type == FloatType::kBF16 ? DecodeByFloats<kToF32, FloatType::kBF16> : kToF32;
+}
+
+}  // namespace edo::kernels
