@@ -3,6 +3,9 @@
 // Errors are relative: of row x that comes back as y, |x-y|^2 / |x|^2, so that rows of small norm
 // count as much as others (research on codecs quotes the same figure). Everything is computed in
 // double: norms from 1e-45 to 1e38 are no special case. Plain values; share them as a std::string.
+//
+//   auto report = edo::Analyze(*table, {.against = {.path = "glove.6B.100d.txt"}});
+//   for (const std::string& miss : edo::MissedOf({.min_cosine = 0.99}, report->quality)) ...
 #pragma once
 
 #include <cstdint>
@@ -10,7 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "edo/options.h"
 #include "edo/status.h"
+#include "edo/store.h"
+#include "edo/table.h"
+#include "edo/transfer.h"
 
 namespace edo {
 
@@ -97,5 +104,51 @@ struct QualityBudget {
 // What of the budget is missed, each in words: "p1 cosine 0.9871 is below 0.99". Empty: nothing.
 // At kWorst rows of zeros and rows with inf or nan must come back as such, too.
 std::vector<std::string> MissedOf(const QualityBudget& budget, const QualityReport& report);
+
+struct AnalyzeOptions {
+  SourceOptions against;  // the original, read as the import read it; keys of int64 and text tables
+                          // are taken to be of the table's kind
+  // A key that repeats in `against`: an error, or which of its rows the table is held against.
+  // kLast reads the file twice, so it cannot be a pipe.
+  OnDuplicate on_duplicate = OnDuplicate::kError;
+  QualityOptions quality{};
+  OverlapOptions overlap{};
+  // Rows among which overlap is measured, drawn from those of the table; about so many, fewer where
+  // two copies of them would need more than 256 MiB. 0: overlap is not measured.
+  uint64_t overlap_rows = 100000;
+  uint32_t threads = 2;  // 1: all in the calling thread; 2 or more: the file is read ahead
+  ProgressFunction progress{};
+};
+
+struct AnalysisReport {
+  QualityReport quality;  // rows are row numbers of the table
+  std::string format;     // of the original: what was recognised
+  std::string compression;
+  std::string source_dtype;
+  std::string position_unit;    // "line" or "row"
+  uint64_t rows_read = 0;       // of the original
+  uint64_t rows_skipped = 0;    // on_bad_row = skip
+  uint64_t values_changed = 0;  // non_finite = zero
+  uint64_t keys_changed = 0;    // invalid_utf8 = replace
+  uint64_t rows_repeated = 0;   // rows of the original that on_duplicate left out
+  uint64_t rows_missing = 0;    // rows of the original whose key the table lacks
+  uint64_t rows_extra = 0;      // rows of the table whose key the original lacks
+  uint64_t overlap_rows = 0;    // rows among which overlap was measured
+  struct Unmatched {
+    std::string key;        // text keys: bytes; others: decimal
+    uint64_t position = 0;  // of a missing one: in the original, see position_unit; of an extra
+                            // one: its row number
+  };
+  std::vector<Unmatched> missing, extra;  // the first 20 of each
+  std::vector<std::string> warnings;
+};
+
+// Reads the original once (kLast: twice) and holds every row of it against the table's row of the
+// same key; keys of a dense table are row numbers of the original. Rows that the table lacks, or
+// the original, are counted and in no figure. Any row of the table that cannot be read ends the
+// call: kCorruption, kIoError. kBadInput names file and line or row of what is wrong in the
+// original: also keys of another kind, another dim, a key that repeats.
+// Memory: about 50 MB, one bit a row of the table, and two copies of the rows of `overlap_rows`.
+Result<AnalysisReport> Analyze(const Table& table, const AnalyzeOptions& options);
 
 }  // namespace edo
