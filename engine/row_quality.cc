@@ -1,9 +1,10 @@
 #include "engine/row_quality.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <string>
 
@@ -14,25 +15,35 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// 1, 2, 5 times every power of ten that a norm or a ratio of energies of floats can have.
-constexpr int kLowestPower = -180, kHighestPower = 180;
-const std::vector<double>& Steps() {
-  static const std::vector<double> steps = [] {
-    std::vector<double> made;
-    for (int power = kLowestPower; power <= kHighestPower; ++power) {
-      for (const char* digit : {"1", "2", "5"}) {
-        made.push_back(std::stod(std::string(digit) + "e" + std::to_string(power)));
+// Round numbers, ascending: some digits times every power of ten that a norm or a ratio of energies
+// of floats can have.
+class Steps {
+ public:
+  explicit Steps(std::initializer_list<const char*> digits) {
+    for (int power = -180; power <= 180; ++power) {
+      for (const char* digit : digits) {
+        edges_.push_back(std::stod(std::string(digit) + "e" + std::to_string(power)));
       }
     }
-    return made;
-  }();
+  }
+  // Place of the step at or below a positive, finite value.
+  size_t Of(double value) const {
+    const auto above = std::upper_bound(edges_.begin() + 1, edges_.end() - 1, value);
+    return static_cast<size_t>(above - edges_.begin()) - 1;
+  }
+  double from(size_t step) const { return edges_[step]; }
+  double to(size_t step) const { return edges_[step + 1]; }
+
+ private:
+  std::vector<double> edges_;
+};
+const Steps& NormSteps() {
+  static const Steps steps{"1", "2", "5"};
   return steps;
 }
-// Place of the step at or below a positive, finite value.
-size_t StepOf(double value) {
-  const std::vector<double>& steps = Steps();
-  const auto above = std::upper_bound(steps.begin() + 1, steps.end() - 1, value);
-  return static_cast<size_t>(above - steps.begin()) - 1;
+const Steps& ErrorSteps() {
+  static const Steps steps{"1", "1.25", "1.6", "2", "2.5", "3.15", "4", "5", "6.3", "8"};
+  return steps;
 }
 
 // Eight sums side by side, so that the compiler can keep them in registers; the order of summation
@@ -199,10 +210,10 @@ void RowQuality::Score(const Sums& sums, uint64_t row) {
   cosine_losses_.Add(1 - cosine);
   counts_.rel_error_worst = std::max(counts_.rel_error_worst, rel_error);
   counts_.cosine_worst = std::min(counts_.cosine_worst, cosine);
-  if (error != 0 && !broken) ++history_[StepOf(rel_error)];
+  if (error != 0 && !broken) ++histogram_[ErrorSteps().Of(rel_error)];
 
   const double norm = std::sqrt(sums.energy);
-  Bucket& bucket = norms_[StepOf(norm)];
+  Bucket& bucket = norms_[NormSteps().Of(norm)];
   ++bucket.rows;
   bucket.error_sum += rel_error;
   bucket.error_worst = std::max(bucket.error_worst, rel_error);
@@ -240,7 +251,7 @@ void RowQuality::Merge(const RowQuality& other) {
   rel_errors_.Merge(other.rel_errors_);
   cosine_losses_.Merge(other.cosine_losses_);
   for (const WorstRow& row : other.worst_) OfferWorst(row);
-  for (const auto& [step, rows] : other.history_) history_[step] += rows;
+  for (const auto& [step, rows] : other.histogram_) histogram_[step] += rows;
   for (const auto& [step, b] : other.norms_) {
     Bucket& bucket = norms_[step];
     bucket.rows += b.rows;
@@ -265,14 +276,13 @@ QualityReport RowQuality::Report() const {
   report.rel_error_global = error_sum_ == 0 ? 0 : error_sum_ / energy_sum_;
   report.worst = worst_;
   std::sort_heap(report.worst.begin(), report.worst.end(), IsWorse);
-  const std::vector<double>& steps = Steps();
   for (const auto& [step, b] : norms_) {
     const double n = static_cast<double>(b.rows);
-    report.norms.push_back({steps[step], steps[step + 1], b.rows, b.error_sum / n, b.error_worst,
-                            b.cosine_sum / n, b.cosine_worst});
+    report.norms.push_back({NormSteps().from(step), NormSteps().to(step), b.rows, b.error_sum / n,
+                            b.error_worst, b.cosine_sum / n, b.cosine_worst});
   }
-  for (const auto& [step, rows] : history_) {
-    report.histogram.push_back({steps[step], steps[step + 1], rows});
+  for (const auto& [step, rows] : histogram_) {
+    report.histogram.push_back({ErrorSteps().from(step), ErrorSteps().to(step), rows});
   }
   return report;
 }

@@ -56,9 +56,9 @@ class RowQuality {
       counts_;  // its counters and worst values; means and percentiles are made at the end
   double error_sum_ = 0, energy_sum_ = 0, rel_error_sum_ = 0, cosine_loss_sum_ = 0;
   TopPercentile rel_errors_, cosine_losses_;
-  std::vector<WorstRow> worst_;         // a heap, the best of them on top
-  std::map<size_t, Bucket> norms_;      // by step (1, 2, 5) of the norm
-  std::map<size_t, uint64_t> history_;  // by step of the relative error
+  std::vector<WorstRow> worst_;           // a heap, the best of them on top
+  std::map<size_t, Bucket> norms_;        // by step of the norm
+  std::map<size_t, uint64_t> histogram_;  // by step of the relative error
 };
 
 }  // namespace edo::engine

@@ -43,7 +43,7 @@ struct NormBucket {
 
 // Rows whose relative error lies within [from, to).
 struct ErrorBin {
-  double from = 0, to = 0;  // as of NormBucket
+  double from = 0, to = 0;  // neighbours of ten round steps a power of ten: 1, 1.25, 1.6, 2 ...
   uint64_t rows = 0;
 };
 
