@@ -52,8 +52,9 @@ class AnalyzeVerb final : public Verb {
         "Example:\n"
         "  edo analyze --store vectors.edo --table glove --against glove.6B.100d.txt \\\n"
         "    --min-cosine 0.99 --html report.html\n"
-        "The original is read as `edo import` read it: give the same options. Exit code 1:\n"
-        "rows without a partner (figures are of the others); 3: a threshold was missed.");
+        "The original is read as `edo import` read it: give the same options.\n"
+        "Exit code 1: rows without a partner (figures are of the others);\n"
+        "3: a threshold was missed.");
   }
 
   int Run(Console* console) override {
