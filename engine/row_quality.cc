@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -46,27 +47,35 @@ const Steps& ErrorSteps() {
   return steps;
 }
 
-// Eight sums side by side, so that the compiler can keep them in registers; the order of summation
-// is fixed, so results do not depend on the machine.
-// out: energy of x, of y, their dot product, energy of the difference, largest difference.
+// Eight sums side by side, in one register or a few; the order of summation is fixed, so results do
+// not depend on the machine.
 constexpr size_t kLanes = 8;
+using Floats [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+using Doubles [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+
+// out: energy of x, of y, their dot product, energy of the difference, largest difference.
 EDO_SIMD_CLONES void SumRow(const float* x, const float* y, size_t dim, double* out) {
-  double energy[kLanes] = {}, decoded[kLanes] = {}, dot[kLanes] = {}, error[kLanes] = {},
-         largest[kLanes] = {};
-  const auto add = [&](size_t lane, double a, double b) __attribute__((always_inline)) {
-    const double difference = a - b;
-    energy[lane] += a * a;
-    decoded[lane] += b * b;
-    dot[lane] += a * b;
-    error[lane] += difference * difference;
-    const double size = difference < 0 ? -difference : difference;
-    largest[lane] = size > largest[lane] ? size : largest[lane];
-  };
-  size_t i = 0;
-  for (; i + kLanes <= dim; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) add(lane, x[i + lane], y[i + lane]);
+  Doubles energy{}, decoded{}, dot{}, error{}, largest{};
+  for (size_t i = 0; i < dim; i += kLanes) {
+    Floats xs{}, ys{};  // lanes beyond the row add zeros
+    const size_t bytes = (dim - i < kLanes ? dim - i : kLanes) * sizeof(float);
+    if (bytes == sizeof xs) {
+      std::memcpy(&xs, x + i, sizeof xs);
+      std::memcpy(&ys, y + i, sizeof ys);
+    } else {
+      std::memcpy(&xs, x + i, bytes);
+      std::memcpy(&ys, y + i, bytes);
+    }
+    const Doubles a = __builtin_convertvector(xs, Doubles);
+    const Doubles b = __builtin_convertvector(ys, Doubles);
+    const Doubles difference = a - b;
+    energy += a * a;
+    decoded += b * b;
+    dot += a * b;
+    error += difference * difference;
+    const Doubles size = difference < 0 ? -difference : difference;
+    largest = size > largest ? size : largest;
   }
-  for (size_t lane = 0; i < dim; ++i, ++lane) add(lane, x[i], y[i]);
   for (size_t s = 0; s < 5; ++s) out[s] = 0;
   for (size_t lane = 0; lane < kLanes; ++lane) {
     out[0] += energy[lane];
