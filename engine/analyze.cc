@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -60,12 +63,14 @@ class Sample {
     const uint64_t fit = kSampleBytes / (2 * sizeof(float) * info.dim);
     const uint64_t wanted = std::min(options.overlap_rows, fit);
     // The cap is far beyond what chance adds.
-    most_ = wanted + wanted / 8 + 64;
+    most_ = wanted == 0 ? 0 : std::min(wanted + wanted / 8 + 64, info.rows);
     const double share =
         info.rows == 0 ? 0 : static_cast<double>(wanted) / static_cast<double>(info.rows);
     limit_ = share >= 1 ? UINT64_MAX : static_cast<uint64_t>(std::ldexp(share, 64));
     all_ = share >= 1;
     seed_ = options.overlap.seed * 0x9e3779b97f4a7c15u;
+    original_.reserve(most_ * dim_);
+    decoded_.reserve(most_ * dim_);
   }
 
   void Offer(uint64_t row, const float* original, const float* decoded) {
@@ -124,9 +129,14 @@ class Analyzer {
     if (options_.overlap.neighbours == 0 || options_.overlap.queries == 0) {
       return Status::InvalidArgument("overlap needs at least one neighbour and one query row");
     }
-    if (options_.on_duplicate == OnDuplicate::kLast && options_.against.path == "-") {
-      return Status::InvalidArgument(
-          "standard input cannot be read twice, as the last row of a key needs");
+    const std::string& path = options_.against.path;
+    std::error_code ignored;
+    if (options_.on_duplicate == OnDuplicate::kLast &&
+        (path == "-" || (std::filesystem::exists(path, ignored) &&
+                         !std::filesystem::is_regular_file(path, ignored)))) {
+      return Status::InvalidArgument("'" + path +
+                                     "' is not a regular file; to find the last row of a key it "
+                                     "is read twice");
     }
     return Status::Ok();
   }

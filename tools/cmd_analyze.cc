@@ -115,6 +115,7 @@ class AnalyzeVerb final : public Verb {
       return Status::InvalidArgument("--min-overlap needs --overlap-rows");
     }
     if (html_.empty()) return Status::Ok();
+    if (html_ == "-") return Status::InvalidArgument("--html needs the name of a file, not '-'");
     std::error_code ignored;
     for (const std::string& input : {options_.against.path, options_.against.keys}) {
       if (fs::equivalent(html_, input, ignored)) {

@@ -117,6 +117,11 @@ TEST_F(AnalyzeTool, StandardInputIsAnOriginal) {
       Edo({"analyze", "--store", store(), "--against", "-"}, {.input = ReadFile(Path("a.txt"))});
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_THAT(said.out, HasSubstr("rows compared\t300\n"));
+  const Said twice =
+      Edo({"analyze", "--store", store(), "--against", "-", "--on-duplicate", "last"},
+          {.input = ReadFile(Path("a.txt"))});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("read twice"));
 }
 
 TEST_F(AnalyzeTool, ThePageIsWholeAndReplacedOnlyByForce) {
@@ -175,7 +180,8 @@ TEST_F(AnalyzeTool, WrongUsageExitsWithTwo) {
                                              {"--at", "median"},
                                              {"--min-overlap", "0.9", "--overlap-rows", "0"},
                                              {"--min-overlap", ""},
-                                             {"--threads", "0"}}) {
+                                             {"--threads", "0"},
+                                             {"--html", "-"}}) {
     const Said said = Analyze(more);
     EXPECT_EQ(said.code, 2) << more[0] << said.err;
     EXPECT_EQ(said.out, "");
