@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "tools/text.h"
 
@@ -58,9 +59,10 @@ class Plot {
   }
 
   void Bar(double from, double to, double top, const std::string& title) {
-    body_ += "<rect class=\"bar\" x=\"" + Place(X(from) + 0.5) + "\" y=\"" + Place(Y(top)) +
-             "\" width=\"" + Place(std::max(1.0, X(to) - X(from) - 1)) + "\" height=\"" +
-             Place(Y(y0_) - Y(top)) + "\"><title>" + title + "</title></rect>\n";
+    const double height = std::max(1.0, Y(y0_) - Y(top));  // one row of a million is seen, too
+    body_ += "<rect class=\"bar\" x=\"" + Place(X(from) + 0.5) + "\" y=\"" +
+             Place(Y(y0_) - height) + "\" width=\"" + Place(std::max(1.0, X(to) - X(from) - 1)) +
+             "\" height=\"" + Place(height) + "\"><title>" + title + "</title></rect>\n";
   }
   void Dot(const char* kind, double x, double y, const std::string& title) {
     body_ += "<circle class=\"" + std::string(kind) + "\" cx=\"" + Place(X(x)) + "\" cy=\"" +
@@ -100,7 +102,7 @@ class Plot {
   static std::vector<double> Powers(double least, double most) {
     const double step = std::max(1.0, std::ceil((most - least) / 10));
     std::vector<double> powers;
-    for (double p = std::ceil(least - 1e-9); p <= most + 1e-9; p += step) powers.push_back(p);
+    for (double p = std::ceil(least - 1e-9) + 0.0; p <= most + 1e-9; p += step) powers.push_back(p);
     return powers;
   }
   void Text(double x, double y, const char* anchor, const std::string& text) {
@@ -123,7 +125,7 @@ std::string HistogramPlot(const std::vector<ErrorBin>& bins) {
   Plot plot(std::floor(std::log10(bins.front().from) + 1e-9),
             std::ceil(std::log10(bins.back().to) - 1e-9), 0, static_cast<double>(most));
   plot.PowersBelow();
-  for (const uint64_t rows : {uint64_t{0}, most / 2, most}) {
+  for (const uint64_t rows : std::set<uint64_t>{0, most / 2, most}) {
     plot.LabelLeft(static_cast<double>(rows), HumanCount(rows));
   }
   for (const ErrorBin& bin : bins) {
