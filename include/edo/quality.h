@@ -1,7 +1,7 @@
 // How well the rows of a table keep the rows that they were made of.
 //
 // Errors are relative: of row x that comes back as y, |x-y|^2 / |x|^2, so that rows of small norm
-// count as much as others (research on codecs quotes the same figure). Everything is computed in
+// count as much as others. Everything is computed in
 // double: norms from 1e-45 to 1e38 are no special case. Plain values; share them as a std::string.
 //
 //   auto report = edo::Analyze(*table, {.against = {.path = "glove.6B.100d.txt"}});
