@@ -21,12 +21,12 @@ constexpr const char* kFirstSteps =
     "  edo get --store vectors.edo river stone\n"
     "  edo nn --store vectors.edo river\n"
     "`edo VERB --help` explains a verb. Exit codes: 0 ok, 1 data or I/O error,\n"
-    "2 wrong usage, 130 interrupted.";
+    "2 wrong usage, 3 a threshold was missed, 130 interrupted.";
 
 std::vector<std::unique_ptr<Verb>> AddVerbs(CLI::App* app) {
   using Maker = std::unique_ptr<Verb> (*)(CLI::App*);
-  constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,     MakeInfo,
-                               MakeGet,    MakeNn,     MakeStats,  MakeVerify,
+  constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,     MakeInfo,       MakeGet,
+                               MakeNn,     MakeStats,  MakeVerify, MakeAnalyze,    MakeEval,
                                MakeAdvise, MakeDrop,   MakeRename, MakeCompletions};
   std::vector<std::unique_ptr<Verb>> verbs;
   for (Maker make : kMakers) verbs.push_back(make(app));

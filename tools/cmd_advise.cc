@@ -1,8 +1,5 @@
 // edo advise: what would serve a table better, judged from a recording of its use. Each kind of
 // advice is a mode that an option of its own asks for.
-#include <cmath>
-#include <cstdlib>
-
 #include "edo/advise.h"
 #include "tools/common.h"
 #include "tools/progress.h"
@@ -24,9 +21,9 @@ class AdviseVerb final : public Verb {
              "Lines of the trace that are looked up together")
         ->type_name("N")
         ->default_str("64");
-    app->add_option_function<std::string>(
-           "--cache-rows", [this](const std::string& text) { SetCacheRows(text); },
-           "Rows that a cache of hot rows holds, of all rows")
+    AddNumber(
+        "--cache-rows", [this](double percent) { options_.cache_percent = percent; }, 0, 100,
+        "Rows that a cache of hot rows holds, of all rows")
         ->type_name("PERCENT")
         ->default_str("5");
     app->footer(
@@ -50,14 +47,6 @@ class AdviseVerb final : public Verb {
   }
 
  private:
-  void SetCacheRows(const std::string& text) {
-    char* end = nullptr;
-    options_.cache_percent = std::strtod(text.c_str(), &end);
-    const bool is_number = !text.empty() && *end == '\0' && text[0] != ' ';
-    if (is_number && options_.cache_percent >= 0 && options_.cache_percent <= 100) return;
-    throw CLI::ValidationError("--cache-rows", "'" + text + "' is not a number within 0..100");
-  }
-
   Result<OrderAdvice> Advise(const Console& console, const Table& table) {
     ProgressBar bar(console, "advise");
     options_.progress = bar.Function();

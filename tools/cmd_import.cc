@@ -28,14 +28,16 @@ std::string TableNameOf(const std::string& path) {
 class ImportVerb final : public Verb {
  public:
   explicit ImportVerb(CLI::App* app) : Verb(app) {
-    AddSourceOptions(app, &source_, true);
+    AddSourceOptions(app, &source_, "FILE", true);
     AddStore(&store_);
     AddTable(&options_.table, "Name of the table; default: the file's name without extensions");
     app->add_option("--codec", codec_,
                     "How rows are stored; INT8 is a quarter of F32. Default: the smallest of F32 "
                     "F16 BF16 that keeps every bit")
         ->type_name("F32|F16|BF16|INT8");
-    AddStrictness();
+    AddStrictness(&source_.source, &options_.on_duplicate);
+    app->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
+        ->type_name(kFileType);
     AddCount("--limit", &limit_, 0, INT64_MAX, "Read at most this many rows")->type_name("N");
     app->add_option(
            "--order", order_,
@@ -63,7 +65,6 @@ class ImportVerb final : public Verb {
   int Run(Console* console) override;
 
  private:
-  void AddStrictness();
   Status FillOptions();
   // Opens the store, or makes it and sets *made.
   Result<std::unique_ptr<Store>> OpenOrCreate(const Console& console, bool* made);
@@ -80,34 +81,6 @@ class ImportVerb final : public Verb {
   std::vector<std::string> meta_;
   uint64_t limit_ = UINT64_MAX, threads_ = 2;
 };
-
-void ImportVerb::AddStrictness() {
-  SourceOptions& source = source_.source;
-  AddChoice<HeaderLine>(
-      "--header", &source.header,
-      {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
-      "Is the first line of a text file a header?");
-  AddChoice<OnDuplicate>("--on-duplicate", &options_.on_duplicate,
-                         {{"error", OnDuplicate::kError},
-                          {"first", OnDuplicate::kFirst},
-                          {"last", OnDuplicate::kLast}},
-                         "A key that comes twice: which row stays");
-  AddChoice<OnNonFinite>(
-      "--non-finite", &source.non_finite,
-      {{"error", OnNonFinite::kError}, {"zero", OnNonFinite::kZero}, {"keep", OnNonFinite::kKeep}},
-      "Values that are inf or nan");
-  AddChoice<OnInvalidUtf8>("--invalid-utf8", &source.invalid_utf8,
-                           {{"error", OnInvalidUtf8::kError},
-                            {"keep", OnInvalidUtf8::kKeep},
-                            {"replace", OnInvalidUtf8::kReplace}},
-                           "Keys that are not UTF-8");
-  AddChoice<OnBadRow>("--on-bad-row", &source.on_bad_row,
-                      {{"error", OnBadRow::kError}, {"skip", OnBadRow::kSkip}},
-                      "Rows that cannot be read");
-  app()
-      ->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
-      ->type_name(kFileType);
-}
 
 Status ImportVerb::FillOptions() {
   EDO_ASSIGN_OR_RETURN(options_.source, source_.Resolve());

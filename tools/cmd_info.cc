@@ -32,7 +32,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
 class InfoVerb final : public Verb {
  public:
   explicit InfoVerb(CLI::App* app) : Verb(app) {
-    AddSourceOptions(app, &source_, false);
+    AddSourceOptions(app, &source_, "FILE", false);
     AddStore(&store_, false);
     AddTable(&table_, "Only this table; default: all tables of the store");
     app->add_flag("--backends", backends_, "What this build computes with");

@@ -1,7 +1,8 @@
 // Console: what the command says and where. Results go to standard output through Output, which
 // notices every write error; notes, warnings and errors go to standard error, a line each.
-// Exit codes: 0 ok, 1 data or I/O error, 2 usage, 130 interrupted, 141 the reader of standard
-// output went away (what SIGPIPE would have given; nothing is said). One thread.
+// Exit codes: 0 ok, 1 data or I/O error, 2 usage, 3 a threshold was missed, 130 interrupted, 141
+// the reader of standard output went away (what SIGPIPE would have given; nothing is said). One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace edo::tools {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitThreshold = 3;  // a figure missed the threshold that was asked for
 inline constexpr int kExitInterrupted = 130;
 inline constexpr int kExitPipe = 141;
 

@@ -1,12 +1,6 @@
 // Body of ImportNotes.
 #include "tools/import_notes.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-
 #include "tools/text.h"
 
 namespace edo::tools {
@@ -34,18 +28,8 @@ const char* KindName(ImportNote::Kind kind) {
 Result<std::unique_ptr<ImportNotes>> ImportNotes::Open(const std::string& path, bool force) {
   std::unique_ptr<ImportNotes> notes(new ImportNotes(path));
   if (path.empty()) return notes;
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::regular && !force) {
-    return Status::AlreadyExists("--bad-rows: '" + path + "' exists; --force overwrites it");
-  }
-  const bool by_rename =
-      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  if (by_rename) notes->temporary_ = path + ".tmp." + std::to_string(::getpid());
-  notes->file_.reset(std::fopen((by_rename ? notes->temporary_ : path).c_str(), "we"));
-  if (notes->file_ != nullptr) return notes;
-  notes->temporary_.clear();
-  return Status::IoError("--bad-rows: '" + path + "': " + std::strerror(errno));
+  EDO_ASSIGN_OR_RETURN(notes->file_, ReportFile::Open("--bad-rows", path, force));
+  return notes;
 }
 
 void ImportNotes::Add(const ImportNote& note) {
@@ -55,25 +39,11 @@ void ImportNotes::Add(const ImportNote& note) {
   const std::string line = note.position_unit + "\t" + std::to_string(note.position) + "\t" +
                            KindName(note.kind) + "\t" + TsvField(note.key) + "\t" +
                            TsvField(note.what) + "\n";
-  std::fwrite(line.data(), 1, line.size(), file_.get());  // errors stay in ferror until Close
-}
-
-ImportNotes::~ImportNotes() {
-  if (!temporary_.empty()) std::remove(temporary_.c_str());
+  file_->Write(line);
 }
 
 Status ImportNotes::Close(bool keep) {
-  if (file_ == nullptr) return Status::Ok();
-  bool bad = std::ferror(file_.get()) != 0 || std::fflush(file_.get()) != 0;
-  int error = errno;
-  file_.reset();
-  if (keep && !bad && !temporary_.empty()) {
-    bad = std::rename(temporary_.c_str(), path_.c_str()) != 0;
-    error = errno;
-    if (!bad) temporary_.clear();
-  }
-  if (!bad) return Status::Ok();
-  return Status::IoError("--bad-rows: '" + path_ + "': " + std::strerror(error));
+  return file_ == nullptr ? Status::Ok() : file_->Close(keep);
 }
 
 void ImportNotes::Print(const Console& console) const {

@@ -2,7 +2,6 @@
 // more for --json, and all of them for --bad-rows FILE. One thread (the import's calling thread).
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "edo/transfer.h"
 #include "tools/console.h"
 #include "tools/json_writer.h"
+#include "tools/report_file.h"
 
 namespace edo::tools {
 
@@ -22,21 +22,16 @@ class ImportNotes {
   // Writes out the file and, to keep it, gives it its name; kIoError when some of it was lost (full
   // disk). Not kept: an older file of that name stays as it was.
   Status Close(bool keep);
-  ~ImportNotes();
 
   uint64_t total() const { return total_; }
   void Print(const Console& console) const;  // the first few, a line each
   void WriteJson(JsonWriter* json) const;    // "notes": [...], "notes_total": n
 
  private:
-  struct CloseFile {
-    void operator()(FILE* file) const { std::fclose(file); }
-  };
   explicit ImportNotes(std::string path) : path_(std::move(path)) {}
 
   const std::string path_;
-  std::string temporary_;  // renamed to path_ by Close; empty for devices and pipes
-  std::unique_ptr<FILE, CloseFile> file_;
+  std::unique_ptr<ReportFile> file_;  // null without a path
   std::vector<ImportNote> first_;
   uint64_t total_ = 0;
 };

@@ -14,12 +14,15 @@ std::string FormatNames() {
 
 }  // namespace
 
-void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required) {
+void AddSourceOptions(CLI::App* app, SourceArgs* args, const char* file, bool file_required) {
   SourceOptions& source = args->source;
-  app->add_option("FILE", source.path, "File to read, or - for standard input; gzip and zstd too")
+  const bool plain = std::string_view(file) == "FILE";
+  app->add_option(file, source.path,
+                  plain ? "File to read, or - for standard input; gzip and zstd too"
+                        : "The file that the table was made of, or - for standard input")
       ->type_name(kFileType)
       ->required(file_required);
-  app->add_option("--from", source.format, "Format of FILE; default: recognised by its content")
+  app->add_option("--from", source.format, "Format of the file; default: recognised by its content")
       ->type_name(FormatNames());
   app->add_option("--keys", source.keys,
                   "File of keys, one a line, in the order of the rows; `dense`: row numbers; "

@@ -1,4 +1,5 @@
-// Options that say how an input file is read; `edo import` and `edo info FILE` share them.
+// Options that say how an input file is read; `edo import`, `edo info FILE` and the verbs that hold
+// a table against its original share them.
 #pragma once
 
 #include "edo/transfer.h"
@@ -16,7 +17,7 @@ struct SourceArgs {
   Result<SourceOptions> Resolve() const;
 };
 
-// FILE and the options of how to read it.
-void AddSourceOptions(CLI::App* app, SourceArgs* args, bool file_required);
+// The file, as a plain argument FILE or as an option of another name, and how to read it.
+void AddSourceOptions(CLI::App* app, SourceArgs* args, const char* file, bool file_required);
 
 }  // namespace edo::tools

@@ -1,6 +1,9 @@
 // Body of Verb.
 #include "tools/verb.h"
 
+#include <cmath>
+#include <cstdlib>
+
 #include "tools/help_formatter.h"
 #include "tools/text.h"
 
@@ -43,6 +46,49 @@ CLI::Option* Verb::AddCount(const char* name, uint64_t* target, uint64_t least, 
         *target = static_cast<uint64_t>(*number);
       },
       help);
+}
+
+CLI::Option* Verb::AddNumber(const char* name, std::function<void(double)> set, double least,
+                             double most, const char* help) {
+  return app_->add_option_function<std::string>(
+      name,
+      [=](const std::string& given) {
+        char* end = nullptr;
+        const double number = std::strtod(given.c_str(), &end);
+        const bool is_number = !given.empty() && *end == '\0' && given[0] != ' ';
+        if (is_number && std::isfinite(number) && number >= least && number <= most) {
+          return set(number);
+        }
+        const std::string range =
+            std::isinf(most) ? "number from " + FloatText(least)
+                             : "number within " + FloatText(least) + ".." + FloatText(most);
+        throw CLI::ValidationError(name, "'" + given + "' is not a " + range);
+      },
+      help);
+}
+
+void Verb::AddStrictness(SourceOptions* source, OnDuplicate* on_duplicate) {
+  AddChoice<HeaderLine>(
+      "--header", &source->header,
+      {{"auto", HeaderLine::kAuto}, {"yes", HeaderLine::kYes}, {"no", HeaderLine::kNo}},
+      "Is the first line of a text file a header?");
+  AddChoice<OnDuplicate>("--on-duplicate", on_duplicate,
+                         {{"error", OnDuplicate::kError},
+                          {"first", OnDuplicate::kFirst},
+                          {"last", OnDuplicate::kLast}},
+                         "A key that comes twice: which row counts");
+  AddChoice<OnNonFinite>(
+      "--non-finite", &source->non_finite,
+      {{"error", OnNonFinite::kError}, {"zero", OnNonFinite::kZero}, {"keep", OnNonFinite::kKeep}},
+      "Values that are inf or nan");
+  AddChoice<OnInvalidUtf8>("--invalid-utf8", &source->invalid_utf8,
+                           {{"error", OnInvalidUtf8::kError},
+                            {"keep", OnInvalidUtf8::kKeep},
+                            {"replace", OnInvalidUtf8::kReplace}},
+                           "Keys that are not UTF-8");
+  AddChoice<OnBadRow>("--on-bad-row", &source->on_bad_row,
+                      {{"error", OnBadRow::kError}, {"skip", OnBadRow::kSkip}},
+                      "Rows that cannot be read");
 }
 
 Result<std::vector<std::string>> Verb::Keys() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "edo/store.h"
+#include "edo/transfer.h"
 #include "tools/console.h"
 
 namespace edo::tools {
@@ -38,10 +40,17 @@ class Verb {
   // An option whose value is a whole number within least..most.
   CLI::Option* AddCount(const char* name, uint64_t* target, uint64_t least, uint64_t most,
                         const char* help);
+  // An option whose value is a number within least..most; infinite bounds are none.
+  CLI::Option* AddNumber(const char* name, std::function<void(double)> set, double least,
+                         double most, const char* help);
   // An option whose value is one of a few words.
   template <typename Value>
   CLI::Option* AddChoice(const char* name, Value* target,
                          std::vector<std::pair<std::string, Value>> choices, const char* help);
+
+  // How strictly an input file is read: --header, --on-duplicate, --non-finite, --invalid-utf8,
+  // --on-bad-row.
+  void AddStrictness(SourceOptions* source, OnDuplicate* on_duplicate);
 
  private:
   CLI::App* app_;
@@ -88,6 +97,8 @@ std::unique_ptr<Verb> MakeGet(CLI::App* parent);
 std::unique_ptr<Verb> MakeNn(CLI::App* parent);
 std::unique_ptr<Verb> MakeStats(CLI::App* parent);
 std::unique_ptr<Verb> MakeVerify(CLI::App* parent);
+std::unique_ptr<Verb> MakeAnalyze(CLI::App* parent);
+std::unique_ptr<Verb> MakeEval(CLI::App* parent);
 std::unique_ptr<Verb> MakeAdvise(CLI::App* parent);
 std::unique_ptr<Verb> MakeDrop(CLI::App* parent);
 std::unique_ptr<Verb> MakeRename(CLI::App* parent);
