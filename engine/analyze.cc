@@ -166,7 +166,7 @@ class Analyzer {
     }
     codec_.reset();
     if (!found.codec) return Status::Ok();
-    EDO_ASSIGN_OR_RETURN(codec_, storage::Codec::Make(*found.codec, found.dim));
+    EDO_ASSIGN_OR_RETURN(codec_, storage::Codec::Make(*found.codec, found.dim, found.learned));
     return Status::Ok();
   }
 

@@ -73,6 +73,7 @@ class Exporter {
     target.force = options_.force;
     target.key_kind = KindOfOutput();
     target.codec = info.codec;
+    target.learned = table_.codec().learned();
     target.row_bytes = info.row_bytes;
     target.dim = info.dim;
     target.rows = rows_;

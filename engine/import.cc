@@ -37,6 +37,7 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.on_duplicate = options.on_duplicate;
   table.replace = options.replace;
   table.reproducible = options.reproducible;
+  table.learned = source.learned;
   table.threads = options.threads;
   table.position_unit = source.position_unit;
   table.expected_rows = std::min(source.estimated_rows, options.source.limit);

@@ -19,7 +19,7 @@ Status FileError(const std::string& what, const std::string& path, int error) {
 }  // namespace
 
 RowSpool::RowSpool(std::string path, uint32_t dim, uint64_t sample_rows, uint64_t memory_bytes)
-    : path_(std::move(path)), dim_(dim), sample_rows_(sample_rows), memory_bytes_(memory_bytes) {}
+    : path_(std::move(path)), dim_(dim), memory_bytes_(memory_bytes), sample_(dim, sample_rows) {}
 
 RowSpool::~RowSpool() {
   if (file_ < 0) return;
@@ -27,23 +27,9 @@ RowSpool::~RowSpool() {
   ::unlink(path_.c_str());
 }
 
-// Each row seen so far is in the sample with the same probability (algorithm R; J. Vitter, "Random
-// Sampling with a Reservoir", 1985).
-void RowSpool::Draw(const float* row) {
-  if (rows_ < sample_rows_) {
-    sample_.insert(sample_.end(), row, row + dim_);
-    return;
-  }
-  const uint64_t place = random_() % (rows_ + 1);
-  if (place < sample_rows_)
-    std::copy_n(row, dim_, sample_.begin() + static_cast<ptrdiff_t>(place * dim_));
-}
-
 Status RowSpool::Append(std::span<const float> rows) {
-  for (size_t at = 0; at < rows.size(); at += dim_) {
-    Draw(rows.data() + at);
-    ++rows_;
-  }
+  sample_.Offer(rows);
+  rows_ += rows.size() / dim_;
   buffer_.insert(buffer_.end(), rows.begin(), rows.end());
   return buffer_.size() * sizeof(float) > memory_bytes_ ? Spill() : Status::Ok();
 }
@@ -65,21 +51,9 @@ Status RowSpool::Spill() {
   return Status::Ok();
 }
 
-std::vector<float> RowSpool::TakeSample() {
-  const size_t rows = sample_.size() / dim_;
-  for (size_t i = 0; i + 1 < rows; ++i) {
-    const size_t j = i + random_() % (rows - i);
-    if (i == j) continue;
-    std::swap_ranges(sample_.begin() + static_cast<ptrdiff_t>(i * dim_),
-                     sample_.begin() + static_cast<ptrdiff_t>((i + 1) * dim_),
-                     sample_.begin() + static_cast<ptrdiff_t>(j * dim_));
-  }
-  return std::move(sample_);
-}
-
 Status RowSpool::ForEach(const std::function<Status(std::span<const float> rows)>& each) {
   if (file_ < 0) return each(buffer_);
-  EDO_RETURN_IF_ERROR(Spill());
+  if (!buffer_.empty()) EDO_RETURN_IF_ERROR(Spill());
   if (::lseek(file_, 0, SEEK_SET) < 0) return FileError("cannot read back", path_, errno);
   const uint64_t at_once = std::max<uint64_t>(1, (8 << 20) / (uint64_t{dim_} * sizeof(float)));
   for (uint64_t done = 0; done < rows_;) {
@@ -97,6 +71,7 @@ Status RowSpool::ForEach(const std::function<Status(std::span<const float> rows)
     EDO_RETURN_IF_ERROR(each(buffer_));
     done += rows;
   }
+  buffer_.clear();
   return Status::Ok();
 }
 

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "edo/status.h"
+#include "engine/row_sample.h"
 
 namespace edo::engine {
 
@@ -24,25 +24,23 @@ class RowSpool {
   Status Append(std::span<const float> rows);  // (count, dim)
   uint64_t rows() const { return rows_; }
 
-  // A uniform sample in random order, the same for the same rows. Spent by the call.
-  std::vector<float> TakeSample();
+  // The sample in random order; spent by the call.
+  std::vector<float> TakeSample() { return sample_.Take(); }
 
-  // All rows in order, some at a time, once. `rows`: (count, dim).
+  // All rows in order, some at a time, as often as it is called; then no more are appended. `rows`:
+  // (count, dim).
   Status ForEach(const std::function<Status(std::span<const float> rows)>& each);
 
  private:
   Status Spill();
-  void Draw(const float* row);
 
   const std::string path_;
   const uint32_t dim_;
-  const uint64_t sample_rows_;
   const uint64_t memory_bytes_;
   int file_ = -1;
   uint64_t rows_ = 0;
   std::vector<float> buffer_;  // the rows that are not in the file
-  std::vector<float> sample_;
-  std::mt19937_64 random_{20260101};  // fixed: equal input gives equal tables
+  RowSample sample_;
 };
 
 }  // namespace edo::engine

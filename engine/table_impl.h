@@ -50,6 +50,7 @@ class TableImpl : public Table {
                                              const ReadOptions& options);
 
   const TableInfo& info() const override { return record_.info; }
+  std::span<const std::byte> Learned() const override { return codec_->learned(); }
   Status LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options, void* out,
                     LookupReport* report) const override;
   Status Lookup(std::span<const int64_t> ids, const LookupOptions& options, void* out,

@@ -91,7 +91,7 @@ Result<WordRows> WordRows::OfFile(const SourceOptions& source, uint64_t first_ro
   }
   std::unique_ptr<storage::Codec> codec;
   if (info.codec) {
-    EDO_ASSIGN_OR_RETURN(codec, storage::Codec::Make(*info.codec, info.dim));
+    EDO_ASSIGN_OR_RETURN(codec, storage::Codec::Make(*info.codec, info.dim, info.learned));
   }
   WordRows out;
   out.dim_ = info.dim;

@@ -28,6 +28,7 @@ struct SourceInfo {
   uint64_t estimated_rows = 0;        // rows, or a guess from the file's size; 0 = unknown
   std::string position_unit = "row";  // unit of RowBatch::positions: "line" or "row"
   std::optional<CodecSpec> codec;     // set when the source brings codes (edo archives)
+  std::vector<std::byte> learned;     // by that codec
   Metadata metadata;
   std::vector<SourceDescription::Tensor> tensors;
 };

@@ -12,6 +12,8 @@
 
 #include "edo/status.h"
 #include "edo/transfer.h"
+#include <span>
+
 #include "storage/row_batch.h"
 
 namespace edo::storage {
@@ -23,6 +25,7 @@ struct TargetInfo {
   bool force = false;
   KeyKind key_kind = KeyKind::kDense;
   CodecSpec codec;  // of the table; the archive stores codes
+  std::span<const std::byte> learned{};  // by that codec; valid while the writer lives
   uint64_t row_bytes = 0;
   uint32_t dim = 0;
   uint64_t rows = 0;  // exact number of rows that will be appended

@@ -112,6 +112,9 @@ class Table {
   virtual ~Table() = default;
 
   virtual const TableInfo& info() const = 0;
+  // What the codec has learned (CodecSpec::learns; layout in docs/codecs.md), for
+  // TableOptions::learned; empty for other codecs. Valid while the table lives.
+  virtual std::span<const std::byte> Learned() const = 0;
 
   // Lookup: out[i] = row of keys[i]. `out` points at (count, dim) values of options.out_type, rows
   // options.out_stride values apart; with options.dims at (count, dims). Duplicates and empty

@@ -54,6 +54,7 @@ class ArchiveReader final : public ReaderBase {
  private:
   Status ReadRecord(ArchiveRecord* kind);
   Status TakeHeader();
+  Status TakeLearned(bool has_learned);
   Status TakeBlock();
   Status TakeEnd();
   void AppendRow(RowBatch* batch);
@@ -120,16 +121,40 @@ Status ArchiveReader::Start() {
   }
   const auto* version_at = reinterpret_cast<const std::byte*>(start.data()) + kArchiveMagic.size();
   const uint64_t version = LoadUnsigned(version_at, 4, false);
-  if (version != kArchiveVersion) {
+  if (version != kArchiveVersion && version != kLearnedArchiveVersion) {
     return Status::Unsupported(name() + " byte 8: archive version " + std::to_string(version) +
-                               "; this build reads version " + std::to_string(kArchiveVersion));
+                               "; this build reads versions " + std::to_string(kArchiveVersion) +
+                               " and " + std::to_string(kLearnedArchiveVersion));
   }
   input_->Consume(kArchiveMagic.size() + 4);
   EDO_ASSIGN_OR_RETURN(input_, Input::Decompress(std::move(input_)));
   ArchiveRecord kind;
   EDO_RETURN_IF_ERROR(ReadRecord(&kind));
   if (kind != ArchiveRecord::kHeader) return Bad("the first record is not a header");
-  return TakeHeader();
+  EDO_RETURN_IF_ERROR(TakeHeader());
+  return TakeLearned(version == kLearnedArchiveVersion);
+}
+
+// The records between header and first block; there are none when the codec learns nothing.
+Status ArchiveReader::TakeLearned(bool has_learned) {
+  const uint64_t bytes = info_.codec->LearnedBytes(info_.dim);
+  if (has_learned != (bytes != 0)) {
+    return Bad("an archive of " + info_.dtype + " must be of version " +
+               std::to_string(bytes != 0 ? kLearnedArchiveVersion : kArchiveVersion));
+  }
+  while (info_.learned.size() < bytes) {
+    ArchiveRecord kind;
+    EDO_RETURN_IF_ERROR(ReadRecord(&kind));
+    if (kind != ArchiveRecord::kLearned || payload_.empty() ||
+        payload_.size() > bytes - info_.learned.size()) {
+      return Bad("a record that is not the rest of the " + std::to_string(bytes) +
+                 " bytes that " + info_.dtype + " has learned");
+    }
+    const auto* const from = reinterpret_cast<const std::byte*>(payload_.data());
+    info_.learned.insert(info_.learned.end(), from, from + payload_.size());
+  }
+  block_ = 1;
+  return Status::Ok();
 }
 
 Status ArchiveReader::TakeHeader() {
@@ -154,6 +179,7 @@ Status ArchiveReader::TakeHeader() {
     return Status::Unsupported(name() + ": archive: " + std::string(codec.status().message()));
   }
   info_.codec = *codec;
+  if (const Status s = codec->Check(info_.dim); !s.ok()) return Bad(std::string(s.message()));
   if (codec->RowBytes(info_.dim) != row_bytes_) {
     return Bad("rows of " + std::to_string(row_bytes_) + " bytes; " + info_.dtype + " of dim " +
                std::to_string(info_.dim) + " has " + std::to_string(codec->RowBytes(info_.dim)));
@@ -163,7 +189,6 @@ Status ArchiveReader::TakeHeader() {
     return Status::InvalidArgument(name() + ": the archive's keys are " +
                                    std::string(KeyKindName(info_.key_kind)));
   }
-  block_ = 1;
   return Status::Ok();
 }
 

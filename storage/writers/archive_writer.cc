@@ -26,7 +26,7 @@ class ArchiveWriter final : public WriterBase {
     ZSTD_CCtx_setParameter(stream_, ZSTD_c_compressionLevel, 1);  // codes hardly shrink
     ZSTD_CCtx_setParameter(stream_, ZSTD_c_checksumFlag, 1);
     std::string start(kArchiveMagic);
-    AppendUnsigned(kArchiveVersion, 4, &start);
+    AppendUnsigned(target_.learned.empty() ? kArchiveVersion : kLearnedArchiveVersion, 4, &start);
     EDO_RETURN_IF_ERROR(output_->Append(start));
     std::string header;
     AppendUnsigned(static_cast<uint64_t>(target_.key_kind), 1, &header);
@@ -40,7 +40,15 @@ class ArchiveWriter final : public WriterBase {
       AppendSized(key, 4, &header);
       AppendSized(value, 4, &header);
     }
-    return WriteRecord(ArchiveRecord::kHeader, header);
+    EDO_RETURN_IF_ERROR(WriteRecord(ArchiveRecord::kHeader, header));
+    for (size_t at = 0; at < target_.learned.size(); at += kBlockBytes) {
+      const auto piece =
+          target_.learned.subspan(at, std::min(size_t{kBlockBytes}, target_.learned.size() - at));
+      EDO_RETURN_IF_ERROR(
+          WriteRecord(ArchiveRecord::kLearned,
+                      {reinterpret_cast<const char*>(piece.data()), piece.size()}));
+    }
+    return Status::Ok();
   }
 
   // One batch is one block, or several when its keys are long.

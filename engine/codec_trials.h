@@ -1,0 +1,68 @@
+// Codecs tried on sample rows; shared by the advice and by writers that choose their codec.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "edo/codec_choice.h"
+#include "engine/neighbour_overlap.h"
+#include "storage/codec.h"
+
+namespace edo::engine {
+
+// Rows (n, dim) to codes (n, row_bytes), and back, in several threads; the bytes do not depend on
+// them.
+Status EncodeInThreads(const storage::Codec& codec, std::span<const float> rows, uint32_t threads,
+                       std::vector<std::byte>* codes);
+void DecodeInThreads(const storage::Codec& codec, std::span<const std::byte> codes,
+                     uint32_t threads, std::vector<float>* rows);
+
+// A random sample split into rows that teach and rows that test.
+class TrialRows {
+ public:
+  // `sample`: (n, dim) in random order.
+  TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options);
+
+  uint32_t dim() const { return dim_; }
+  std::span<const float> learn() const { return learn_; }
+  std::span<const float> test() const { return test_; }
+  bool held_out() const { return held_out_; }
+  // Of decoded `test()` rows; empty when it was not asked for.
+  std::optional<double> Overlap(std::span<const float> decoded) const;
+
+ private:
+  const std::vector<float> sample_;
+  const uint32_t dim_;
+  std::span<const float> learn_, test_;
+  bool held_out_ = false;
+  uint64_t overlap_rows_ = 0;
+  std::unique_ptr<const NeighbourSample> neighbours_;
+};
+
+// One codec on these rows, for a table of `rows`. Errors: those of `step` only; a codec that does
+// not fit the dim or the rows is a trial that says so.
+Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint64_t table_rows,
+                            const AdviseCodecOptions& options, const std::function<Status()>& step);
+
+// What of the goal a trial misses.
+std::vector<std::string> MissedOf(const CodecGoal& goal, const QualityReport& quality,
+                                  uint64_t bytes);
+
+// The best of the trials, by the goal; those that missed something are left out.
+const CodecTrial* BestOf(const CodecGoal& goal, std::span<const CodecTrial> trials);
+
+// The trials that may keep the goal over a whole table although they missed it by little on a
+// sample, the best first.
+std::vector<const CodecTrial*> Candidates(const CodecGoal& goal,
+                                          std::span<const CodecTrial> trials);
+
+// Tries what a goal needs: families of falling size are given up at their first clear miss.
+Result<std::vector<CodecTrial>> TryForGoal(const TrialRows& rows, uint64_t table_rows,
+                                           const AdviseCodecOptions& options,
+                                           const std::function<Status()>& step);
+
+}  // namespace edo::engine
