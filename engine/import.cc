@@ -40,6 +40,7 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.position_unit = source.position_unit;
   table.expected_rows = std::min(source.estimated_rows, options.source.limit);
   table.order = options.order;
+  table.compression = options.compression;
   table.progress = options.progress;
   table.metadata = source.metadata;
   for (const auto& [name, value] : options.metadata) table.metadata[name] = value;

@@ -11,44 +11,12 @@
 #include "engine/store_impl.h"
 #include "storage/key_page.h"
 #include "storage/order_page.h"
+#include "storage/size_page.h"
 
 namespace edo::engine {
 
 using storage::DuplicateRows;
 using storage::PageKind;
-
-GenerationWriter::GenerationWriter(std::unique_ptr<storage::BulkWriter> files, uint64_t generation,
-                                   KeyKind kind, uint64_t row_bytes)
-    : files_(std::move(files)),
-      generation_(generation),
-      row_bytes_(row_bytes),
-      layout_(storage::ChooseChunkLayout(row_bytes)),
-      keys_(kind, files_.get()) {
-  storage::StartPage(&chunk_);
-}
-
-std::byte* GenerationWriter::ReserveRows(uint64_t wanted, uint64_t* granted) {
-  *granted = std::min<uint64_t>(wanted, layout_.rows - chunk_rows_);
-  const size_t at = storage::kPageHeaderBytes + chunk_rows_ * row_bytes_;
-  chunk_.resize(at + *granted * row_bytes_);
-  return reinterpret_cast<std::byte*>(chunk_.data()) + at;
-}
-
-Status GenerationWriter::CommitRows(uint64_t count) {
-  chunk_rows_ += static_cast<uint32_t>(count);
-  rows_ += count;
-  return chunk_rows_ == layout_.rows ? FlushChunk() : Status::Ok();
-}
-
-Status GenerationWriter::FlushChunk() {
-  if (chunk_rows_ == 0) return Status::Ok();
-  storage::SealPage(next_chunk_, chunk_rows_, &chunk_);
-  EDO_RETURN_IF_ERROR(files_->Put(PageKind::kChunk, next_chunk_, chunk_));
-  ++next_chunk_;
-  chunk_rows_ = 0;
-  storage::StartPage(&chunk_);
-  return Status::Ok();
-}
 
 namespace {
 
@@ -88,11 +56,13 @@ TableWriterImpl::TableWriterImpl(StoreImpl* store, std::string name, const Table
       generation_(std::move(generation)) {}
 
 Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
-    StoreImpl* store, const TableOptions& options) {
+    StoreImpl* store, const TableOptions& options, Compression wish,
+    const std::optional<ChunkPlan>& plan) {
   EDO_ASSIGN_OR_RETURN(const uint64_t number, store->NewGeneration());
   EDO_ASSIGN_OR_RETURN(auto files, store->context()->rows->NewBulkWriter(number));
-  return std::make_unique<GenerationWriter>(std::move(files), number, options.key_kind,
-                                            options.codec.RowBytes(options.dim));
+  const GenerationWriter::Shape shape = {options.key_kind, options.codec.RowBytes(options.dim),
+                                         options.dim};
+  return std::make_unique<GenerationWriter>(std::move(files), number, shape, wish, plan);
 }
 
 Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std::string name,
@@ -101,7 +71,11 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
   // A fault on the last line should not wait until all rows are read.
   EDO_RETURN_IF_ERROR(CheckOrderFile(options.order, options.key_kind, StepOf(options)));
-  EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
+  // Rows that will be put in another order are compressed when they are.
+  const bool ordered = options.order.kind != OrderKind::kFile;
+  EDO_ASSIGN_OR_RETURN(
+      auto generation,
+      NewGeneration(store, options, ordered ? Compression::kNone : options.compression));
   return std::unique_ptr<TableWriter>(new TableWriterImpl(store, std::move(name), options,
                                                           std::move(codec), std::move(generation)));
 }
@@ -233,24 +207,46 @@ Status TableWriterImpl::DropDuplicates(const std::vector<DuplicateRows>& duplica
   std::sort(rows.begin(), rows.end());
   std::sort(dropped_.begin(), dropped_.end(),
             [](const DroppedRow& a, const DroppedRow& b) { return a.position < b.position; });
-  EDO_ASSIGN_OR_RETURN(auto smaller, NewGeneration(store_, options_));
-  EDO_RETURN_IF_ERROR(CopyWithout(rows, smaller.get()));
-  generation_ = std::move(smaller);
-  std::vector<DuplicateRows> none;
-  EDO_RETURN_IF_ERROR(generation_->keys().Finish(&none));
-  if (none.empty()) return Status::Ok();
-  return Status::Corruption("table '" + name_ + "': keys repeat after duplicates were dropped");
+  return Rewrite(rows, generation_->BetterPlan().value_or(generation_->plan()));
+}
+
+Status TableWriterImpl::Rewrite(const std::vector<uint64_t>& dropped_rows, const ChunkPlan& plan) {
+  EDO_ASSIGN_OR_RETURN(auto copy, NewGeneration(store_, options_, Compression::kNone, plan));
+  EDO_RETURN_IF_ERROR(CopyWithout(dropped_rows, copy.get()));
+  if (options_.key_kind != KeyKind::kDense) {
+    std::vector<DuplicateRows> none;
+    EDO_RETURN_IF_ERROR(copy->keys().Finish(&none));
+    if (!none.empty()) {
+      return Status::Corruption("table '" + name_ + "': keys repeat after duplicates were dropped");
+    }
+  }
+  generation_ = std::move(copy);
+  return Status::Ok();
+}
+
+Status TableWriterImpl::ThinkAgain() {
+  const std::optional<ChunkPlan> plan = generation_->BetterPlan();
+  if (!plan) return Status::Ok();
+  const Status s = Rewrite({}, *plan);
+  if (s.code() != StatusCode::kNoSpace) return s;
+  // The rows are written, and right; only not as small, or as fast to read, as they could be.
+  store_->context()->Log(LogLevel::kWarning, "table '" + name_ + "' is left " +
+                                                 (plan->packed ? "un" : "") +
+                                                 "compressed: " + std::string(s.message()));
+  return Status::Ok();
 }
 
 Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
                                     GenerationWriter* to) {
-  const uint64_t rows_a_chunk = generation_->layout().rows;
+  const uint64_t rows_a_chunk = generation_->plan().rows;
   const uint64_t row_bytes = codec_->row_bytes();
   auto dropped = dropped_rows.begin();
+  storage::ChunkUnpacker unpacker;
   for (uint64_t c = 0; c < generation_->chunk_count(); ++c) {
     EDO_ASSIGN_OR_RETURN(const std::string bytes,
                          generation_->files().ReadBack(PageKind::kChunk, c));
-    EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, c));
+    EDO_ASSIGN_OR_RETURN(storage::PageView page, storage::OpenPage(bytes, c));
+    EDO_RETURN_IF_ERROR(unpacker.Unpack(&page));
     for (uint64_t i = 0; i < page.count; ++i) {
       if (dropped != dropped_rows.end() && *dropped == c * rows_a_chunk + i) {
         ++dropped;
@@ -261,7 +257,8 @@ Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
       EDO_RETURN_IF_ERROR(to->CommitRows(1));
     }
   }
-  EDO_RETURN_IF_ERROR(to->FlushChunk());
+  EDO_RETURN_IF_ERROR(to->FinishRows());
+  if (options_.key_kind == KeyKind::kDense) return Status::Ok();
   return CopyKeysWithout(dropped_rows, to);
 }
 
@@ -312,8 +309,14 @@ Status TableWriterImpl::PutInOrder() {
     counts = {};
     EDO_ASSIGN_OR_RETURN(order, OrderByTier(source, tiers, {}, context.order_limits, step));
   }
-  EDO_ASSIGN_OR_RETURN(auto ordered, NewGeneration(store_, options_));
-  EDO_RETURN_IF_ERROR(CopyInOrder(source, order, context.order_limits, step, ordered.get()));
+  std::unique_ptr<GenerationWriter> ordered;
+  const auto copy = [&](const std::optional<ChunkPlan>& plan) -> Status {
+    ordered.reset();
+    EDO_ASSIGN_OR_RETURN(ordered, NewGeneration(store_, options_, options_.compression, plan));
+    return CopyInOrder(source, order, context.order_limits, step, ordered.get());
+  };
+  EDO_RETURN_IF_ERROR(copy(std::nullopt));
+  if (const auto plan = ordered->BetterPlan()) EDO_RETURN_IF_ERROR(copy(plan));
   EDO_RETURN_IF_ERROR(
       WriteOrderPages(options_.key_kind, std::move(order), &ordered->files(), &order_pages_));
   generation_ = std::move(ordered);
@@ -338,12 +341,16 @@ storage::TableRecord TableWriterImpl::MakeRecord() const {
                                       std::chrono::system_clock::now().time_since_epoch())
                                       .count());
   t.row_bytes = codec_->row_bytes();
-  t.chunk_rows = generation_->layout().rows;
+  t.chunk_rows = generation_->plan().rows;
   t.chunk_count = generation_->chunk_count();
   t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
   t.key_file_bytes = files.file_bytes(PageKind::kKeys);
   t.metadata = options_.metadata;
-  record.chunk_bytes = generation_->layout().bytes;
+  t.compression = generation_->plan().packed ? Compression::kZstd : Compression::kNone;
+  t.plain_chunk_bytes = generation_->plan().packed ? generation_->plain_bytes() : 0;
+  record.chunk_bytes = generation_->chunk_bytes();
+  record.size_pages = generation_->size_pages();
+  record.sizes_per_page = generation_->plan().packed ? storage::kSizesPerPage : 0;
   record.key_pages = has_keys ? generation_->keys().key_pages() : 0;
   record.keys_per_page = has_keys ? storage::KeysPerPage(options_.key_kind) : 0;
   record.index_buckets = has_keys ? generation_->keys().index_buckets() : 0;
@@ -353,7 +360,7 @@ storage::TableRecord TableWriterImpl::MakeRecord() const {
 }
 
 Status TableWriterImpl::CommitInner(TableInfo* info) {
-  EDO_RETURN_IF_ERROR(generation_->FlushChunk());
+  EDO_RETURN_IF_ERROR(generation_->FinishRows());
   if (options_.key_kind != KeyKind::kDense) {
     std::vector<DuplicateRows> duplicates;
     EDO_RETURN_IF_ERROR(generation_->keys().Finish(&duplicates));
@@ -364,7 +371,7 @@ Status TableWriterImpl::CommitInner(TableInfo* info) {
     }
   }
   const bool ordered = options_.order.kind != OrderKind::kFile;
-  if (ordered) EDO_RETURN_IF_ERROR(PutInOrder());
+  EDO_RETURN_IF_ERROR(ordered ? PutInOrder() : ThinkAgain());
   storage::BulkWriter& files = generation_->files();
   EDO_RETURN_IF_ERROR(files.Finish());
   storage::TableRecord record = MakeRecord();

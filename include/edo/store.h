@@ -48,6 +48,10 @@ struct TableOptions {
   // has and memory: 75 bytes a row (17 a row beyond 16 million rows; `counts`: 24), beside up to
   // 150 MB of rows and keys on their way.
   RowOrder order{};
+  // Of the chunks on disk. kAuto decides by samples: it compresses where the codes shrink by a
+  // tenth or more (near-duplicate and smooth rows do, others do not), and holds up to 5 MiB of rows
+  // for that. When the first rows and all rows disagree, the table is written twice.
+  Compression compression = Compression::kAuto;
   ProgressFunction progress{};  // of that step; false ends the Commit with kCancelled
 
   Status Validate() const;

@@ -70,7 +70,8 @@ struct ImportOptions {
   bool reproducible = false;  // see TableOptions
   uint32_t threads = 2;       // 1: all in the calling thread; 2 or more: reads ahead
   Metadata metadata;          // added to what the source carries; wins over it
-  RowOrder order{};           // of the rows in the table; see TableOptions
+  Compression compression = Compression::kAuto;  // of the chunks on disk; see TableOptions
+  RowOrder order{};                              // of the rows in the table; see TableOptions
   ProgressFunction progress;
 };
 
