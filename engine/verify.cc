@@ -119,7 +119,7 @@ class Verifier {
                                [&](size_t i, const Status& status, const PageView& page) {
                                  Status s = storage::AsDamage(status);
                                  if (s.ok()) s = good(numbers[i], page);
-                                 bytes += page.payload.size();
+                                 bytes += page.page_bytes;
                                  if (!s.ok()) AddPage(table, kind, numbers[i], s);
                                });
       EDO_RETURN_IF_ERROR(Step(bytes));

@@ -1,7 +1,8 @@
 // Keys of pages in RocksDB: 8 bytes, big-endian, generation << 40 | number, so that the pages of a
 // generation stand together and in order. Chunks live in column family "chunks"; key pages, the key
 // index and order pages share column family "keys", the index behind the pages (bit 39 of the
-// number), the order pages behind the index (bits 39 and 38), size pages last (39, 38 and 37).
+// number), the order pages behind the index (bits 39 and 38), size pages last (39 to 36; 39, 38
+// and 37 without 36 are left to other kinds).
 // docs/format.md, "Column families".
 #pragma once
 
@@ -17,8 +18,8 @@ namespace edo::storage {
 
 inline constexpr int kPageNumberBits = 40;
 inline constexpr uint64_t kIndexBit = uint64_t{1} << 39;
-inline constexpr uint64_t kOrderBit = uint64_t{1} << 38;  // only beside kIndexBit
-inline constexpr uint64_t kSizesBit = uint64_t{1} << 37;  // only beside both
+inline constexpr uint64_t kOrderBit = uint64_t{1} << 38;   // only beside kIndexBit
+inline constexpr uint64_t kSizesBits = uint64_t{3} << 36;  // only beside both
 inline constexpr uint64_t kMaxPageNumber = kIndexBit - 1;
 
 using PageKeyBytes = std::array<char, 8>;
@@ -26,7 +27,7 @@ using PageKeyBytes = std::array<char, 8>;
 inline uint64_t PageId(PageKind kind, uint64_t generation, uint64_t number) {
   const uint64_t part = kind == PageKind::kIndex   ? kIndexBit
                         : kind == PageKind::kOrder ? kIndexBit | kOrderBit
-                        : kind == PageKind::kSizes ? kIndexBit | kOrderBit | kSizesBit
+                        : kind == PageKind::kSizes ? kIndexBit | kOrderBit | kSizesBits
                                                    : 0;
   return generation << kPageNumberBits | part | number;
 }
@@ -43,9 +44,9 @@ inline uint64_t DecodePageId(std::string_view key) {
   return __builtin_bswap64(big_endian);
 }
 inline uint64_t GenerationOf(uint64_t page_id) { return page_id >> kPageNumberBits; }
-// Index buckets, order and size pages stay far below 2^37 (each holds hundreds of entries).
+// Index buckets, order and size pages stay far below 2^36 (each holds hundreds of entries).
 inline uint64_t NumberOf(uint64_t page_id) {
-  return page_id & ((page_id & kIndexBit) != 0 ? kSizesBit - 1 : kIndexBit - 1);
+  return page_id & ((page_id & kIndexBit) != 0 ? (uint64_t{1} << 36) - 1 : kIndexBit - 1);
 }
 
 }  // namespace edo::storage

@@ -103,8 +103,8 @@ struct VerifyOptions {
 struct Damage {
   std::string file;                       // path of the damaged file, when known
   std::string table;                      // empty when it belongs to no table or to all
-  std::string part;                       // "chunk", "key page", "key index", "order page", "file",
-                                          // "catalog"
+  std::string part;                       // "chunk", "key page", "key index", "order page",
+                                          // "size page", "file", "catalog"
   uint64_t number = 0;                    // of the chunk or page
   uint64_t first_row = 0, row_count = 0;  // rows that can no longer be read (chunks)
   std::string what;                       // one sentence: found, expected

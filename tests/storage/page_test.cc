@@ -148,7 +148,7 @@ TEST(SizePage, BytesAndDamage) {
   EXPECT_EQ(SizePages(1000), 1u);
   EXPECT_EQ(SizePages(1001), 2u);
   const PageKeyBytes key = EncodePageKey(PageKind::kSizes, 3, 7);
-  EXPECT_EQ(Hex(std::string_view(key.data(), 8)), "000003e000000007");
+  EXPECT_EQ(Hex(std::string_view(key.data(), 8)), "000003f000000007");
   EXPECT_EQ(NumberOf(PageId(PageKind::kSizes, 3, 7)), 7u);
 }
 
