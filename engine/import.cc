@@ -37,11 +37,17 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.on_duplicate = options.on_duplicate;
   table.replace = options.replace;
   table.reproducible = options.reproducible;
+  table.choose_codec = options.choose_codec;
+  if (options.choose_codec && source.codec) {
+    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+                                   " codes; no other codec can be chosen for them");
+  }
   table.learned = source.learned;
   table.threads = options.threads;
   table.position_unit = source.position_unit;
   table.expected_rows = std::min(source.estimated_rows, options.source.limit);
   table.order = options.order;
+  table.compression = options.compression;
   table.progress = options.progress;
   table.metadata = source.metadata;
   for (const auto& [name, value] : options.metadata) table.metadata[name] = value;

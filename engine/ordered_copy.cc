@@ -56,7 +56,7 @@ class OrderedCopy {
   }
 
   Status Finish() {
-    EDO_RETURN_IF_ERROR(to_->FlushChunk());
+    EDO_RETURN_IF_ERROR(to_->FinishRows());
     if (source_.record->info.key_kind == KeyKind::kDense) return Status::Ok();
     std::vector<storage::DuplicateRows> none;
     EDO_RETURN_IF_ERROR(to_->keys().Finish(&none));

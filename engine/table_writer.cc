@@ -7,80 +7,25 @@
 #include <mutex>
 #include <utility>
 
+#include "engine/codec_chooser.h"
+#include "engine/codec_trials.h"
 #include "engine/ordered_copy.h"
 #include "engine/row_order.h"
 #include "engine/store_impl.h"
 #include "storage/key_page.h"
 #include "storage/learned_pages.h"
 #include "storage/order_page.h"
-#include "storage/parallel.h"
+#include "storage/size_page.h"
 
 namespace edo::engine {
 
 using storage::DuplicateRows;
 using storage::PageKind;
 
-GenerationWriter::GenerationWriter(std::unique_ptr<storage::BulkWriter> files, uint64_t generation,
-                                   KeyKind kind, uint64_t row_bytes)
-    : files_(std::move(files)),
-      generation_(generation),
-      row_bytes_(row_bytes),
-      layout_(storage::ChooseChunkLayout(row_bytes)),
-      keys_(kind, files_.get()) {
-  storage::StartPage(&chunk_);
-}
-
-std::byte* GenerationWriter::ReserveRows(uint64_t wanted, uint64_t* granted) {
-  *granted = std::min<uint64_t>(wanted, layout_.rows - chunk_rows_);
-  const size_t at = storage::kPageHeaderBytes + chunk_rows_ * row_bytes_;
-  chunk_.resize(at + *granted * row_bytes_);
-  return reinterpret_cast<std::byte*>(chunk_.data()) + at;
-}
-
-Status GenerationWriter::CommitRows(uint64_t count) {
-  chunk_rows_ += static_cast<uint32_t>(count);
-  rows_ += count;
-  return chunk_rows_ == layout_.rows ? FlushChunk() : Status::Ok();
-}
-
-Status GenerationWriter::AppendCodes(std::span<const std::byte> codes) {
-  for (size_t done = 0; done < codes.size();) {
-    uint64_t granted = 0;
-    std::byte* const to = ReserveRows((codes.size() - done) / row_bytes_, &granted);
-    std::memcpy(to, codes.data() + done, granted * row_bytes_);
-    EDO_RETURN_IF_ERROR(CommitRows(granted));
-    done += granted * row_bytes_;
-  }
-  return Status::Ok();
-}
-
-Status GenerationWriter::FlushChunk() {
-  if (chunk_rows_ == 0) return Status::Ok();
-  storage::SealPage(next_chunk_, chunk_rows_, &chunk_);
-  EDO_RETURN_IF_ERROR(files_->Put(PageKind::kChunk, next_chunk_, chunk_));
-  ++next_chunk_;
-  chunk_rows_ = 0;
-  storage::StartPage(&chunk_);
-  return Status::Ok();
-}
-
 namespace {
 
-// Rows (count, dim) to codes (count, row_bytes), which do not depend on the threads.
-Status EncodeInThreads(const storage::Codec& codec, std::span<const float> rows, uint32_t threads,
-                       std::vector<std::byte>* codes) {
-  constexpr size_t kRows = 256;  // that a thread takes at once
-  const size_t count = rows.size() / codec.dim();
-  codes->resize(count * codec.row_bytes());
-  return storage::ParallelFor((count + kRows - 1) / kRows, threads, [&](size_t block) {
-    const size_t first = block * kRows;
-    return codec.Encode(rows.data() + first * codec.dim(), std::min(kRows, count - first),
-                        codes->data() + first * codec.row_bytes());
-  });
-}
-
 bool MustLearn(const TableOptions& options) {
-  return options.codec.learns() && options.learned.empty();
+  return options.choose_codec || (options.codec.learns() && options.learned.empty());
 }
 
 // Says before anything is written that the disk is too small.
@@ -122,16 +67,23 @@ TableWriterImpl::TableWriterImpl(StoreImpl* store, std::string name, const Table
       spool_(std::move(spool)) {}
 
 Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
-    StoreImpl* store, const TableOptions& options) {
+    StoreImpl* store, const TableOptions& options, Compression wish,
+    const std::optional<ChunkPlan>& plan) {
   EDO_ASSIGN_OR_RETURN(const uint64_t number, store->NewGeneration());
   EDO_ASSIGN_OR_RETURN(auto files, store->context()->rows->NewBulkWriter(number));
-  return std::make_unique<GenerationWriter>(std::move(files), number, options.key_kind,
-                                            options.codec.RowBytes(options.dim));
+  const GenerationWriter::Shape shape = {options.key_kind, options.codec.RowBytes(options.dim),
+                                         options.dim};
+  return std::make_unique<GenerationWriter>(std::move(files), number, shape, wish, plan);
 }
 
 Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std::string name,
                                                            const TableOptions& options) {
-  EDO_RETURN_IF_ERROR(options.codec.Check(options.dim));
+  if (options.choose_codec) {
+    EDO_RETURN_IF_ERROR(options.choose_codec->Validate());
+    EDO_RETURN_IF_ERROR(CodecSpec{}.Check(options.dim));
+  } else {
+    EDO_RETURN_IF_ERROR(options.codec.Check(options.dim));
+  }
   std::unique_ptr<storage::Codec> codec;
   if (!MustLearn(options)) {
     auto made = storage::Codec::Make(options.codec, options.dim, options.learned);
@@ -144,8 +96,12 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
   // A fault on the last line should not wait until all rows are read.
   EDO_RETURN_IF_ERROR(CheckOrderFile(options.order, options.key_kind, StepOf(options)));
-  EDO_ASSIGN_OR_RETURN(auto generation, NewGeneration(store, options));
   std::unique_ptr<RowSpool> spool;
+  // Rows that will be put in another order are compressed when they are.
+  const bool ordered = options.order.kind != OrderKind::kFile;
+  EDO_ASSIGN_OR_RETURN(
+      auto generation,
+      NewGeneration(store, options, ordered ? Compression::kNone : options.compression));
   if (codec == nullptr) {
     spool = std::make_unique<RowSpool>(generation->files().temp_directory() + "/rows", options.dim,
                                        storage::SampleRows(options.dim));
@@ -246,8 +202,9 @@ Status TableWriterImpl::AppendRows(
   EDO_RETURN_IF_ERROR(AppendKeys(rows, count));
   if (!encode) {
     uint64_t bad = 0;
+    const CodecSpec codec = options_.choose_codec ? CodecSpec{} : options_.codec;
     const Status s =
-        storage::Codec::CheckValues(options_.codec, options_.dim, rows.values.data(), count, &bad);
+        storage::Codec::CheckValues(codec, options_.dim, rows.values.data(), count, &bad);
     if (!s.ok()) return BadValue(s, rows, rows_, bad / options_.dim);
     EDO_RETURN_IF_ERROR(spool_->Append(rows.values));
   }
@@ -263,6 +220,16 @@ Status TableWriterImpl::AppendRows(
   return Status::Ok();
 }
 
+Status TableWriterImpl::ChooseCodec(const storage::LearnOptions& learn,
+                                    std::vector<std::byte>* learned) {
+  CodecChooser chooser(*options_.choose_codec, options_.dim, spool_.get(), learn);
+  EDO_ASSIGN_OR_RETURN(CodecChooser::Choice choice, chooser.Run());
+  options_.codec = choice.codec;
+  options_.metadata["edo.codec.choice"] = std::move(choice.figures);
+  *learned = std::move(choice.learned);
+  return Status::Ok();
+}
+
 Status TableWriterImpl::EncodeSpool() {
   std::mutex mutex;  // steps are asked from several threads
   const storage::LearnOptions learn{
@@ -271,7 +238,10 @@ Status TableWriterImpl::EncodeSpool() {
         return step();
       }};
   std::vector<std::byte> learned;
-  {
+  if (options_.choose_codec) {
+    EDO_RETURN_IF_ERROR(ChooseCodec(learn, &learned));
+    generation_->SetRowBytes(options_.codec.RowBytes(options_.dim), options_.dim);
+  } else {
     const std::vector<float> sample = spool_->TakeSample();
     EDO_ASSIGN_OR_RETURN(learned,
                          storage::Codec::Learn(options_.codec, options_.dim, sample, learn));
@@ -320,24 +290,46 @@ Status TableWriterImpl::DropDuplicates(const std::vector<DuplicateRows>& duplica
   std::sort(rows.begin(), rows.end());
   std::sort(dropped_.begin(), dropped_.end(),
             [](const DroppedRow& a, const DroppedRow& b) { return a.position < b.position; });
-  EDO_ASSIGN_OR_RETURN(auto smaller, NewGeneration(store_, options_));
-  EDO_RETURN_IF_ERROR(CopyWithout(rows, smaller.get()));
-  generation_ = std::move(smaller);
-  std::vector<DuplicateRows> none;
-  EDO_RETURN_IF_ERROR(generation_->keys().Finish(&none));
-  if (none.empty()) return Status::Ok();
-  return Status::Corruption("table '" + name_ + "': keys repeat after duplicates were dropped");
+  return Rewrite(rows, generation_->BetterPlan().value_or(generation_->plan()));
+}
+
+Status TableWriterImpl::Rewrite(const std::vector<uint64_t>& dropped_rows, const ChunkPlan& plan) {
+  EDO_ASSIGN_OR_RETURN(auto copy, NewGeneration(store_, options_, Compression::kNone, plan));
+  EDO_RETURN_IF_ERROR(CopyWithout(dropped_rows, copy.get()));
+  if (options_.key_kind != KeyKind::kDense) {
+    std::vector<DuplicateRows> none;
+    EDO_RETURN_IF_ERROR(copy->keys().Finish(&none));
+    if (!none.empty()) {
+      return Status::Corruption("table '" + name_ + "': keys repeat after duplicates were dropped");
+    }
+  }
+  generation_ = std::move(copy);
+  return Status::Ok();
+}
+
+Status TableWriterImpl::ThinkAgain() {
+  const std::optional<ChunkPlan> plan = generation_->BetterPlan();
+  if (!plan) return Status::Ok();
+  const Status s = Rewrite({}, *plan);
+  if (s.code() != StatusCode::kNoSpace) return s;
+  // The rows are written, and right; only not as small, or as fast to read, as they could be.
+  store_->context()->Log(LogLevel::kWarning, "table '" + name_ + "' is left " +
+                                                 (plan->packed ? "un" : "") +
+                                                 "compressed: " + std::string(s.message()));
+  return Status::Ok();
 }
 
 Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
                                     GenerationWriter* to) {
-  const uint64_t rows_a_chunk = generation_->layout().rows;
+  const uint64_t rows_a_chunk = generation_->plan().rows;
   const uint64_t row_bytes = codec_->row_bytes();
   auto dropped = dropped_rows.begin();
+  storage::ChunkUnpacker unpacker;
   for (uint64_t c = 0; c < generation_->chunk_count(); ++c) {
     EDO_ASSIGN_OR_RETURN(const std::string bytes,
                          generation_->files().ReadBack(PageKind::kChunk, c));
-    EDO_ASSIGN_OR_RETURN(const storage::PageView page, storage::OpenPage(bytes, c));
+    EDO_ASSIGN_OR_RETURN(storage::PageView page, storage::OpenPage(bytes, c));
+    EDO_RETURN_IF_ERROR(unpacker.Unpack(&page));
     for (uint64_t i = 0; i < page.count; ++i) {
       if (dropped != dropped_rows.end() && *dropped == c * rows_a_chunk + i) {
         ++dropped;
@@ -348,7 +340,8 @@ Status TableWriterImpl::CopyWithout(const std::vector<uint64_t>& dropped_rows,
       EDO_RETURN_IF_ERROR(to->CommitRows(1));
     }
   }
-  EDO_RETURN_IF_ERROR(to->FlushChunk());
+  EDO_RETURN_IF_ERROR(to->FinishRows());
+  if (options_.key_kind == KeyKind::kDense) return Status::Ok();
   return CopyKeysWithout(dropped_rows, to);
 }
 
@@ -399,8 +392,14 @@ Status TableWriterImpl::PutInOrder() {
     counts = {};
     EDO_ASSIGN_OR_RETURN(order, OrderByTier(source, tiers, {}, context.order_limits, step));
   }
-  EDO_ASSIGN_OR_RETURN(auto ordered, NewGeneration(store_, options_));
-  EDO_RETURN_IF_ERROR(CopyInOrder(source, order, context.order_limits, step, ordered.get()));
+  std::unique_ptr<GenerationWriter> ordered;
+  const auto copy = [&](const std::optional<ChunkPlan>& plan) -> Status {
+    ordered.reset();
+    EDO_ASSIGN_OR_RETURN(ordered, NewGeneration(store_, options_, options_.compression, plan));
+    return CopyInOrder(source, order, context.order_limits, step, ordered.get());
+  };
+  EDO_RETURN_IF_ERROR(copy(std::nullopt));
+  if (const auto plan = ordered->BetterPlan()) EDO_RETURN_IF_ERROR(copy(plan));
   EDO_RETURN_IF_ERROR(
       WriteOrderPages(options_.key_kind, std::move(order), &ordered->files(), &order_pages_));
   generation_ = std::move(ordered);
@@ -425,12 +424,16 @@ storage::TableRecord TableWriterImpl::MakeRecord() const {
                                       std::chrono::system_clock::now().time_since_epoch())
                                       .count());
   t.row_bytes = codec_->row_bytes();
-  t.chunk_rows = generation_->layout().rows;
+  t.chunk_rows = generation_->plan().rows;
   t.chunk_count = generation_->chunk_count();
   t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
   t.key_file_bytes = files.file_bytes(PageKind::kKeys);
   t.metadata = options_.metadata;
-  record.chunk_bytes = generation_->layout().bytes;
+  t.compression = generation_->plan().packed ? Compression::kZstd : Compression::kNone;
+  t.plain_chunk_bytes = generation_->plan().packed ? generation_->plain_bytes() : 0;
+  record.chunk_bytes = generation_->chunk_bytes();
+  record.size_pages = generation_->size_pages();
+  record.sizes_per_page = generation_->plan().packed ? storage::kSizesPerPage : 0;
   record.key_pages = has_keys ? generation_->keys().key_pages() : 0;
   record.keys_per_page = has_keys ? storage::KeysPerPage(options_.key_kind) : 0;
   record.index_buckets = has_keys ? generation_->keys().index_buckets() : 0;
@@ -441,7 +444,7 @@ storage::TableRecord TableWriterImpl::MakeRecord() const {
 
 Status TableWriterImpl::CommitInner(TableInfo* info) {
   if (waiting()) EDO_RETURN_IF_ERROR(EncodeSpool());
-  EDO_RETURN_IF_ERROR(generation_->FlushChunk());
+  EDO_RETURN_IF_ERROR(generation_->FinishRows());
   if (options_.key_kind != KeyKind::kDense) {
     std::vector<DuplicateRows> duplicates;
     EDO_RETURN_IF_ERROR(generation_->keys().Finish(&duplicates));
@@ -452,7 +455,7 @@ Status TableWriterImpl::CommitInner(TableInfo* info) {
     }
   }
   const bool ordered = options_.order.kind != OrderKind::kFile;
-  if (ordered) EDO_RETURN_IF_ERROR(PutInOrder());
+  EDO_RETURN_IF_ERROR(ordered ? PutInOrder() : ThinkAgain());
   storage::BulkWriter& files = generation_->files();
   EDO_RETURN_IF_ERROR(storage::WriteLearned(codec_->learned(), &files));
   EDO_RETURN_IF_ERROR(files.Finish());

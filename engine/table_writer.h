@@ -5,14 +5,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "edo/store.h"
+#include "engine/generation_writer.h"
 #include "engine/position_map.h"
 #include "engine/row_spool.h"
 #include "storage/catalog.h"
-#include "storage/chunk_layout.h"
 #include "storage/codec.h"
 #include "storage/key_directory_builder.h"
 #include "storage/row_store.h"
@@ -20,40 +21,6 @@
 namespace edo::engine {
 
 class StoreImpl;
-
-// The pages of one generation as they are written; apart from TableWriterImpl because dropping
-// duplicates writes a second one.
-class GenerationWriter {
- public:
-  GenerationWriter(std::unique_ptr<storage::BulkWriter> files, uint64_t generation, KeyKind kind,
-                   uint64_t row_bytes);
-
-  // Room for up to `wanted` encoded rows in the chunk being filled; *granted >= 1 rows.
-  std::byte* ReserveRows(uint64_t wanted, uint64_t* granted);
-  // Takes rows that were written into the room of the last ReserveRows.
-  Status CommitRows(uint64_t count);
-  // Whole encoded rows.
-  Status AppendCodes(std::span<const std::byte> codes);
-  Status FlushChunk();
-
-  storage::BulkWriter& files() { return *files_; }
-  storage::KeyDirectoryBuilder& keys() { return keys_; }
-  uint64_t rows() const { return rows_; }
-  uint64_t generation() const { return generation_; }
-  const storage::ChunkLayout& layout() const { return layout_; }
-  uint64_t chunk_count() const { return next_chunk_; }
-
- private:
-  const std::unique_ptr<storage::BulkWriter> files_;
-  const uint64_t generation_;
-  const uint64_t row_bytes_;
-  const storage::ChunkLayout layout_;
-  storage::KeyDirectoryBuilder keys_;
-  std::string chunk_;
-  uint32_t chunk_rows_ = 0;
-  uint64_t next_chunk_ = 0;
-  uint64_t rows_ = 0;
-};
 
 class TableWriterImpl : public TableWriter {
  public:
@@ -70,12 +37,15 @@ class TableWriterImpl : public TableWriter {
   TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
                   std::unique_ptr<storage::Codec> codec, std::unique_ptr<RowSpool> spool,
                   std::unique_ptr<GenerationWriter> generation);
-  static Result<std::unique_ptr<GenerationWriter>> NewGeneration(StoreImpl* store,
-                                                                 const TableOptions& options);
+  static Result<std::unique_ptr<GenerationWriter>> NewGeneration(
+      StoreImpl* store, const TableOptions& options, Compression wish,
+      const std::optional<ChunkPlan>& plan = std::nullopt);
   // A codec that learns has not learned yet: rows wait in the spool.
   bool waiting() const { return spool_ != nullptr; }
-  // Learns from the rows in the spool and encodes them.
+  // Chooses a codec where that is asked for, learns from the rows in the spool and encodes them.
   Status EncodeSpool();
+  // The first of the candidates that keeps the goal over all rows; its learned bytes.
+  Status ChooseCodec(const storage::LearnOptions& learn, std::vector<std::byte>* learned);
   Status CheckKeys(const Rows& rows, uint64_t count) const;
   Status AppendKeys(const Rows& rows, uint64_t count);
   // The error of row i of an Append whose first row is `first`, with its place and key.
@@ -86,6 +56,10 @@ class TableWriterImpl : public TableWriter {
   std::string Place(uint64_t row) const;
   Status RefuseDuplicates(const std::vector<storage::DuplicateRows>& duplicates);
   Status DropDuplicates(const std::vector<storage::DuplicateRows>& duplicates);
+  // Replaces the generation by one without some rows (ascending), laid out by the plan.
+  Status Rewrite(const std::vector<uint64_t>& dropped_rows, const ChunkPlan& plan);
+  // Rewrites the generation if all rows speak for another plan than the first ones did.
+  Status ThinkAgain();
   Status CopyWithout(const std::vector<uint64_t>& dropped_rows, GenerationWriter* to);
   Status CopyKeysWithout(const std::vector<uint64_t>& dropped_rows, GenerationWriter* to);
   // Replaces the generation by one with the rows in the order that was asked for.
@@ -95,7 +69,7 @@ class TableWriterImpl : public TableWriter {
 
   StoreImpl* const store_;
   const std::string name_;
-  const TableOptions options_;
+  TableOptions options_;  // `codec` is set when it is chosen
   std::unique_ptr<storage::Codec> codec_;  // null while rows wait
   std::unique_ptr<GenerationWriter> generation_;
   std::unique_ptr<RowSpool> spool_;

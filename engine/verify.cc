@@ -12,6 +12,7 @@
 #include "storage/key_page.h"
 #include "storage/learned_pages.h"
 #include "storage/order_page.h"
+#include "storage/size_page.h"
 #include "storage/store_file.h"
 
 namespace edo::engine {
@@ -120,7 +121,7 @@ class Verifier {
                                [&](size_t i, const Status& status, const PageView& page) {
                                  Status s = storage::AsDamage(status);
                                  if (s.ok()) s = good(numbers[i], page);
-                                 bytes += page.payload.size();
+                                 bytes += page.page_bytes;
                                  if (!s.ok()) AddPage(table, kind, numbers[i], s);
                                });
       EDO_RETURN_IF_ERROR(Step(bytes));
@@ -146,9 +147,40 @@ class Verifier {
 
   Status Chunks(const TableRecord& table) {
     report_.chunks += table.info.chunk_count;
-    return Pages(
-        table, PageKind::kChunk, table.info.chunk_count,
-        [&](uint64_t number, const PageView& page) { return CheckChunk(table, number, page); });
+    const size_t before = report_.damages.size();
+    uint64_t from_chunks = 0;
+    EDO_RETURN_IF_ERROR(Pages(table, PageKind::kChunk, table.info.chunk_count,
+                              [&](uint64_t number, const PageView& page) {
+                                from_chunks += EntryDigest(0, number, page.page_bytes);
+                                return CheckChunk(table, number, page);
+                              }));
+    if (table.sizes_per_page == 0) return Status::Ok();
+    // The sizes must be those of the chunks' pages.
+    uint64_t from_sizes = 0;
+    report_.key_pages += table.size_pages;
+    EDO_RETURN_IF_ERROR(
+        Pages(table, PageKind::kSizes, table.size_pages,
+              [&](uint64_t number, const PageView& page) -> Status {
+                const uint64_t first = number * table.sizes_per_page;
+                EDO_RETURN_IF_ERROR(storage::CheckSizes(page));
+                const uint64_t expected =
+                    std::min<uint64_t>(table.sizes_per_page, table.info.chunk_count - first);
+                if (page.count != expected) {
+                  return Status::Corruption("holds " + std::to_string(page.count) +
+                                            " sizes, expected " + std::to_string(expected));
+                }
+                for (uint64_t i = 0; i < page.count; ++i) {
+                  from_sizes += EntryDigest(0, first + i, storage::SizeEntry(page, i));
+                }
+                return Status::Ok();
+              }));
+    if (report_.damages.size() != before || from_chunks == from_sizes) return Status::Ok();
+    Damage damage;
+    damage.table = table.info.name;
+    damage.part = storage::PageKindName(PageKind::kSizes);
+    damage.what = "the size pages do not hold the sizes of the chunks";
+    Add(std::move(damage));
+    return Status::Ok();
   }
 
   Status Keys(const TableRecord& table) {

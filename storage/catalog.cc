@@ -7,6 +7,7 @@
 
 #include "storage/little_endian.h"
 #include "storage/order_page.h"
+#include "storage/size_page.h"
 
 namespace edo::storage {
 namespace {
@@ -40,6 +41,11 @@ enum Tag : uint16_t {
   kOrderPages = 34 | kMustUnderstand,
   kOrderEntries = 35 | kMustUnderstand,
   kOrderName = 36,
+  // Only of tables whose chunks are compressed.
+  kCompression = 37 | kMustUnderstand,
+  kSizePages = 38 | kMustUnderstand,
+  kSizesPerPageTag = 39 | kMustUnderstand,
+  kPlainChunkBytes = 40,
   kLearnedBytes = 41 | kMustUnderstand,  // only of codecs that learn
 };
 
@@ -114,6 +120,12 @@ bool TakeCodec(std::string_view value, CodecSpec* codec) {
   return true;
 }
 
+bool TakeCompression(std::string_view value, Compression* compression) {
+  if (value != CompressionName(Compression::kZstd)) return false;
+  *compression = Compression::kZstd;
+  return true;
+}
+
 bool TakeKeyKind(std::string_view value, KeyKind* kind) {
   uint64_t number = 0;
   if (!TakeNumber(value, &number) || number > 2) return false;
@@ -166,6 +178,14 @@ bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
     case kOrderName:
       r->info.order = value;
       return true;
+    case kCompression:
+      return TakeCompression(value, &r->info.compression);
+    case kSizePages:
+      return TakeNumber(value, &r->size_pages);
+    case kSizesPerPageTag:
+      return TakeNumber32(value, &r->sizes_per_page);
+    case kPlainChunkBytes:
+      return TakeNumber(value, &r->info.plain_chunk_bytes);
     case kLearnedBytes:
       return TakeNumber(value, &r->learned_bytes);
     default:
@@ -185,7 +205,11 @@ Status CheckTableRecord(const TableRecord& r) {
                         (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
                          r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
   const bool order_fits = r.order_pages == OrderPages(t.key_kind, t.rows, r.order_entries_per_page);
-  if (sizes_fit && keys_fit && order_fits) return Status::Ok();
+  const bool packed = t.compression == Compression::kZstd;
+  const bool packing_fits =
+      packed ? r.sizes_per_page == kSizesPerPage && r.size_pages == SizePages(t.chunk_count)
+             : r.sizes_per_page == 0 && r.size_pages == 0;
+  if (sizes_fit && keys_fit && order_fits && packing_fits) return Status::Ok();
   return Status::Corruption("record's numbers contradict each other (rows " +
                             std::to_string(t.rows) + ", dim " + std::to_string(t.dim) +
                             ", chunks " + std::to_string(t.chunk_count) + ")");
@@ -244,6 +268,12 @@ std::string EncodeTableRecord(const TableRecord& r) {
     AddNumber(kOrderPages, r.order_pages, &out);
     AddNumber(kOrderEntries, r.order_entries_per_page, &out);
     AddField(kOrderName, r.info.order, &out);
+  }
+  if (r.info.compression == Compression::kZstd) {
+    AddField(kCompression, CompressionName(Compression::kZstd), &out);
+    AddNumber(kSizePages, r.size_pages, &out);
+    AddNumber(kSizesPerPageTag, r.sizes_per_page, &out);
+    AddNumber(kPlainChunkBytes, r.info.plain_chunk_bytes, &out);
   }
   if (r.learned_bytes != 0) AddNumber(kLearnedBytes, r.learned_bytes, &out);
   return Sealed(std::move(out));

@@ -22,7 +22,7 @@ struct StoreRecord {
 // Everything that is known of a table. TableInfo is what callers see of it.
 struct TableRecord {
   TableInfo info;
-  uint32_t chunk_bytes = 0;  // of a full chunk on disk
+  uint32_t chunk_bytes = 0;  // of a full chunk on disk; 0 where they are compressed
   uint64_t key_pages = 0;
   uint32_t keys_per_page = 0;
   uint64_t index_buckets = 0;
@@ -32,6 +32,9 @@ struct TableRecord {
   uint64_t order_pages = 0;
   uint32_t order_entries_per_page = 0;
 
+  // Of a table whose chunks are compressed (size_page.h); else 0.
+  uint64_t size_pages = 0;
+  uint32_t sizes_per_page = 0;
   uint64_t learned_bytes = 0;  // what the codec has learned (learned_pages.h)
 
   bool ordered() const { return order_entries_per_page != 0; }

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "storage/chunk_packing.h"
 #include "storage/page_key.h"
 
 namespace edo::storage {
@@ -58,6 +59,7 @@ class MemoryRowStore : public RowStore {
  public:
   void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                  const Deadline& deadline, const PageFunction& fn) const override {
+    ChunkUnpacker unpacker;
     const std::shared_lock lock(mutex_);
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (deadline && std::chrono::steady_clock::now() >= *deadline) {
@@ -70,7 +72,9 @@ class MemoryRowStore : public RowStore {
         continue;
       }
       Result<PageView> page = OpenPage(found->second, numbers[i]);
-      fn(i, page.status(), page.ok() ? *page : PageView());
+      Status s = page.status();
+      if (s.ok() && kind == PageKind::kChunk) s = unpacker.Unpack(&*page);
+      fn(i, s, s.ok() ? *page : PageView());
     }
   }
 
@@ -157,7 +161,9 @@ class MemoryRowStore : public RowStore {
       }
       current_ = found->second;
       Result<PageView> view = OpenPage(current_, next_);
-      if (!view.ok()) return view.status().WithContext(name);
+      Status s = view.status();
+      if (s.ok() && kind_ == PageKind::kChunk) s = unpacker_.Unpack(&*view);
+      if (!s.ok()) return s.WithContext(name);
       *page = *view;
       *number = next_++;
       return true;
@@ -170,6 +176,7 @@ class MemoryRowStore : public RowStore {
     uint64_t next_;
     const uint64_t last_;
     std::string current_;
+    ChunkUnpacker unpacker_;
   };
 
   const PageMap& pages(PageKind kind) const { return kind == PageKind::kChunk ? chunks_ : keys_; }

@@ -27,6 +27,18 @@ std::string_view FloatTypeName(FloatType type) {
   return "unknown";
 }
 
+std::string_view CompressionName(Compression compression) {
+  switch (compression) {
+    case Compression::kAuto:
+      return "auto";
+    case Compression::kNone:
+      return "none";
+    case Compression::kZstd:
+      return "zstd";
+  }
+  return "unknown";
+}
+
 Status StoreOptions::Validate() const {
   if (key_cache_bytes > (uint64_t{1} << 40)) {
     return Status::InvalidArgument("key_cache_bytes " + std::to_string(key_cache_bytes) +

@@ -6,6 +6,8 @@
 namespace edo::storage {
 namespace {
 
+constexpr uint32_t kPackedBit = 1u << 31;  // ON DISK, in the count
+
 // Low 32 bits of XXH3-64 over everything behind the checksum itself.
 uint32_t Checksum(std::string_view page) {
   return static_cast<uint32_t>(PageHash(page.data() + 4, page.size() - 4));
@@ -25,12 +27,14 @@ std::string_view PageKindName(PageKind kind) {
       return "learned page";
     case PageKind::kOrder:
       return "order page";
+    case PageKind::kSizes:
+      return "size page";
   }
   return "page";
 }
 
-void SealPage(uint64_t number, uint32_t count, std::string* page) {
-  StoreLE<uint32_t>(count, page->data() + 4);
+void SealPage(uint64_t number, uint32_t count, std::string* page, bool packed) {
+  StoreLE<uint32_t>(packed ? count | kPackedBit : count, page->data() + 4);
   StoreLE<uint64_t>(number, page->data() + 8);
   StoreLE<uint32_t>(Checksum(*page), page->data());
 }
@@ -51,7 +55,9 @@ Result<PageView> OpenPage(std::string_view page, uint64_t number) {
     return Status::Corruption("page number found " + std::to_string(found) + ", expected " +
                               std::to_string(number));
   }
-  return PageView{LoadLE<uint32_t>(page.data() + 4), page.substr(kPageHeaderBytes)};
+  const uint32_t count = LoadLE<uint32_t>(page.data() + 4);
+  return PageView{count & ~kPackedBit, page.substr(kPageHeaderBytes), (count & kPackedBit) != 0,
+                  static_cast<uint32_t>(page.size())};
 }
 
 }  // namespace edo::storage

@@ -10,9 +10,10 @@
 namespace edo::storage {
 namespace {
 
-constexpr uint64_t kKeyBytes = 16;       // the page's key, then sequence number and type
-constexpr uint64_t kRestartBytes = 8;    // offset 0, one restart
-constexpr uint64_t kTrailerBytes = 5;    // type of compression, checksum
+constexpr uint64_t kKeyBytes = 16;     // the page's key, then sequence number and type
+constexpr uint64_t kRestartBytes = 8;  // offset 0, one restart
+constexpr uint64_t kTrailerBytes = 5;  // type of compression, checksum
+constexpr uint64_t kLeastBlock = 2 + 5 + kKeyBytes + kRestartBytes + kTrailerBytes;
 constexpr uint64_t kPutAtSequence0 = 1;  // ingested files carry no sequence numbers of their own
 
 uint64_t VarintBytes(uint64_t value) {
@@ -31,15 +32,18 @@ Status Differs(const std::string& what, uint64_t found, uint64_t expected) {
 
 }  // namespace
 
+uint64_t BareBlockBytes(uint64_t page_bytes) {
+  return 2 + VarintBytes(page_bytes) + kKeyBytes + page_bytes + kRestartBytes + kTrailerBytes;
+}
+
 uint64_t BlockBytes(uint64_t page_bytes) {
-  const uint64_t bytes =
-      2 + VarintBytes(page_bytes) + kKeyBytes + page_bytes + kRestartBytes + kTrailerBytes;
+  const uint64_t bytes = BareBlockBytes(page_bytes);
   return (bytes + kBlockUnit - 1) / kBlockUnit * kBlockUnit;
 }
 
 Result<std::string_view> PageInBlock(std::string_view block, uint64_t page_id) {
   // Varints: bytes shared with the key before (none), bytes of the key, bytes of the value.
-  if (block.size() < kBlockUnit) return Differs("bytes of a block", block.size(), kBlockUnit);
+  if (block.size() < kLeastBlock) return Differs("bytes of a block", block.size(), kLeastBlock);
   if (block[0] != 0 || block[1] != kKeyBytes) {
     return Differs("bytes of the key", static_cast<uint8_t>(block[1]), kKeyBytes);
   }

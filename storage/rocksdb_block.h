@@ -1,4 +1,4 @@
-// A data block of a chunk file as RocksDB lays it out: one pair, no compression, aligned. Says
+// A data block of a chunk file as RocksDB lays it out: one pair, no compression. Says
 // where the page lies in it, so that a block can be read and proved without RocksDB. Bytes:
 // docs/format.md, "Inside a chunk file".
 #pragma once
@@ -12,7 +12,9 @@ namespace edo::storage {
 
 inline constexpr uint64_t kBlockUnit = 4096;  // blocks begin at multiples of it
 
-// Bytes that the block of a page of `page_bytes` takes in the file, padding included.
+// Bytes of the block of a page of `page_bytes`: alone, and with the padding of files whose blocks
+// are aligned.
+uint64_t BareBlockBytes(uint64_t page_bytes);
 uint64_t BlockBytes(uint64_t page_bytes);
 
 // The page in `block` (which may go on beyond the block's end), after proof that the block holds

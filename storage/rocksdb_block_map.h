@@ -1,7 +1,9 @@
 // BlockMap: where the chunks of one generation lie in its files. In a file that was written in one
 // go, one chunk a block, block i lies at i x (bytes of a block), so that the place of a chunk is
-// computed and RocksDB's index is not asked. BlockMaps makes the map of a generation when it is
-// first read and checks it against what RocksDB gives; files that do not fit are not in it.
+// computed and RocksDB's index is not asked. Compressed chunks lie one behind the other: there a
+// place is a sum of sizes, which size pages hold (size_page.h), 4 bytes of memory a chunk.
+// BlockMaps makes the map of a generation when it is first read and checks it against what RocksDB
+// gives; files that do not fit are not in it.
 //
 // A map holds its files open, and so outlives the drop of its generation while it is in use.
 // BlockMaps is safe from many threads; a map does not change.
@@ -23,10 +25,23 @@
 namespace edo::storage {
 
 struct BlockFile {
+  struct Place {
+    uint64_t offset = 0;
+    uint32_t bytes = 0;  // of the block
+  };
+  // Of chunk `number`, which the file holds.
+  Place PlaceOf(uint64_t number) const {
+    const uint64_t i = number - first;
+    if (!starts.empty()) return {starts[i], starts[i + 1] - starts[i]};
+    return {i * block_bytes, i + 1 == count ? last_bytes : block_bytes};
+  }
+
   uint64_t first = 0;  // number of its first chunk
   uint64_t count = 0;
   uint32_t block_bytes = 0;  // of every chunk but the last
   uint32_t last_bytes = 0;
+  // Of compressed chunks, in place of the two above: where each begins, and the end of the last.
+  std::vector<uint32_t> starts;
   std::shared_ptr<const OpenFile> file;
   // Pages that did not prove here although RocksDB had them right; after a few, the file is left to
   // RocksDB.
@@ -66,9 +81,13 @@ class BlockMaps {
     std::string path;
     uint64_t first = 0;
     uint64_t last = 0;
+    uint64_t bytes = 0;
   };
   std::vector<ListedFile> FilesOf(uint64_t generation);
   std::shared_ptr<const BlockMap> Make(uint64_t generation, const std::vector<ListedFile>& files);
+  // Whether the chunks of the generation are compressed; then it has size pages.
+  Result<bool> HasSizes(uint64_t generation) const;
+  Status ReadSizes(const ListedFile& listed, uint64_t generation, BlockFile* file) const;
   Status Fit(const ListedFile& listed, uint64_t generation, BlockFile* file) const;
 
   rocksdb::DB* const db_;

@@ -18,7 +18,8 @@ RocksdbBulkWriter::RocksdbBulkWriter(std::string directory, uint64_t generation,
                                      rocksdb::Options chunk_options, rocksdb::Options key_options)
     : directory_(std::move(directory)), generation_(generation), files_(std::move(files)) {
   families_[0].options = std::move(chunk_options);
-  families_[1].options = std::move(key_options);
+  families_[1].options = key_options;
+  families_[2].options = std::move(key_options);
 }
 
 Result<std::unique_ptr<RocksdbBulkWriter>> RocksdbBulkWriter::Make(
@@ -74,6 +75,10 @@ Status RocksdbBulkWriter::CloseFile(Family* family) {
   return Status::Ok();
 }
 
+void RocksdbBulkWriter::PackChunks() {
+  families_[0].options.table_factory = PackedChunksOptions().table_factory;
+}
+
 Status RocksdbBulkWriter::Put(PageKind kind, uint64_t number, std::string_view page) {
   if (number > kMaxPageNumber) {
     return Status::InvalidArgument("page number " + std::to_string(number) + " is over the limit");
@@ -109,14 +114,24 @@ Result<std::string> RocksdbBulkWriter::ReadBack(PageKind kind, uint64_t number) 
 }
 
 uint64_t RocksdbBulkWriter::file_bytes(PageKind kind) const {
-  const Family& f = families_[kind == PageKind::kChunk ? 0 : 1];
-  uint64_t bytes = f.writer ? f.writer->FileSize() : 0;
-  for (const FileInfo& info : f.files) bytes += info.bytes;
+  uint64_t bytes = 0;
+  for (const Family& f : families_) {
+    if ((&f == families_.data()) != (kind == PageKind::kChunk)) continue;
+    if (f.writer) bytes += f.writer->FileSize();
+    for (const FileInfo& info : f.files) bytes += info.bytes;
+  }
   return bytes;
 }
 
 uint64_t RocksdbBulkWriter::file_count(PageKind kind) const {
-  return families_[kind == PageKind::kChunk ? 0 : 1].files.size();
+  if (kind == PageKind::kChunk) return families_[0].files.size();
+  return families_[1].files.size() + families_[2].files.size();
+}
+
+std::vector<RocksdbBulkWriter::FileInfo> RocksdbBulkWriter::key_files() const {
+  std::vector<FileInfo> files = families_[1].files;
+  files.insert(files.end(), families_[2].files.begin(), families_[2].files.end());
+  return files;
 }
 
 Status RocksdbBulkWriter::Finish() {

@@ -35,6 +35,7 @@ class RocksdbBulkWriter : public BulkWriter {
                                                          rocksdb::Options key_options);
   ~RocksdbBulkWriter() override;
 
+  void PackChunks() override;
   Status Put(PageKind kind, uint64_t number, std::string_view page) override;
   Result<std::string> ReadBack(PageKind kind, uint64_t number) override;
   uint64_t file_bytes(PageKind kind) const override;
@@ -44,7 +45,8 @@ class RocksdbBulkWriter : public BulkWriter {
 
   uint64_t generation() const { return generation_; }
   const std::vector<FileInfo>& chunk_files() const { return families_[0].files; }
-  const std::vector<FileInfo>& key_files() const { return families_[1].files; }
+  // Of key directory, order and sizes; no two overlap.
+  std::vector<FileInfo> key_files() const;
 
  private:
   struct Family {
@@ -58,14 +60,18 @@ class RocksdbBulkWriter : public BulkWriter {
   RocksdbBulkWriter(std::string directory, uint64_t generation,
                     std::shared_ptr<RingFileSystem> files, rocksdb::Options chunk_options,
                     rocksdb::Options key_options);
-  Family& family(PageKind kind) { return families_[kind == PageKind::kChunk ? 0 : 1]; }
+  // Chunks, keys, and sizes: those come while keys do, and stand behind them.
+  static size_t Place(PageKind kind) {
+    return kind == PageKind::kChunk ? 0 : kind == PageKind::kSizes ? 2 : 1;
+  }
+  Family& family(PageKind kind) { return families_[Place(kind)]; }
   Status OpenFile(Family* family, PageKind kind);
   Status CloseFile(Family* family);
 
   const std::string directory_;
   const uint64_t generation_;
   const std::shared_ptr<RingFileSystem> files_;
-  std::array<Family, 2> families_;
+  std::array<Family, 3> families_;
   int next_file_ = 0;
 };
 

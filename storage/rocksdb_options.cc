@@ -35,10 +35,11 @@ class BridgeLogger : public rocksdb::Logger {
   const LogFunction log_;
 };
 
-rocksdb::ColumnFamilyOptions PageFamilyOptions(rocksdb::BlockBasedTableOptions table) {
+rocksdb::ColumnFamilyOptions PageFamilyOptions(rocksdb::BlockBasedTableOptions table,
+                                               uint64_t block_size = 4096) {
   rocksdb::ColumnFamilyOptions options;
-  // Codes do not shrink under general compression (3-8 %), and raw blocks let a read be decoded
-  // in place.
+  // Codes mostly do not shrink (3-8 %), and raw blocks let a read be decoded in place. Those that
+  // do are compressed before they come here (chunk_packing.h).
   options.compression = rocksdb::kNoCompression;
   // Files are only ingested and dropped whole. A compaction could gain nothing, and one that met
   // a damaged block would make every later write fail.
@@ -46,7 +47,7 @@ rocksdb::ColumnFamilyOptions PageFamilyOptions(rocksdb::BlockBasedTableOptions t
   options.write_buffer_size = 1 << 20;  // never written to
   table.checksum = rocksdb::kXXH3;      // Debian's build computes CRC32C in software
   table.format_version = 5;
-  table.block_size = 4096;
+  table.block_size = block_size;
   table.index_block_restart_interval = 16;  // halves the index
   table.filter_policy = nullptr;            // page numbers are dense: no miss to filter
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -94,6 +95,12 @@ rocksdb::ColumnFamilyOptions ChunksFamilyOptions() {
   table.block_align = true;  // one chunk, one aligned read
   table.no_block_cache = true;
   return PageFamilyOptions(table);
+}
+
+rocksdb::ColumnFamilyOptions PackedChunksOptions() {
+  rocksdb::BlockBasedTableOptions table;
+  table.no_block_cache = true;
+  return PageFamilyOptions(table, /*block_size=*/1);  // each pair ends its block
 }
 
 rocksdb::ColumnFamilyOptions KeysFamilyOptions(uint64_t key_cache_bytes) {

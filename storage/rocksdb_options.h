@@ -32,6 +32,8 @@ struct RocksdbTuning {
 rocksdb::DBOptions DatabaseOptions(const RocksdbTuning& tuning);
 rocksdb::ColumnFamilyOptions CatalogFamilyOptions();
 rocksdb::ColumnFamilyOptions ChunksFamilyOptions();
+// Of files whose chunks are compressed: one a block as well, without gaps.
+rocksdb::ColumnFamilyOptions PackedChunksOptions();
 rocksdb::ColumnFamilyOptions KeysFamilyOptions(uint64_t key_cache_bytes);
 
 }  // namespace edo::storage

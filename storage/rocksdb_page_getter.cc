@@ -41,6 +41,7 @@ void PageGetter::Get(PageKind kind, std::span<const uint64_t> ids, const PageFun
   std::array<rocksdb::Status, kMost> statuses;
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
+  options.fill_cache = kind != PageKind::kSizes;  // read once; keys need the cache
   for (size_t i = 0; i < ids.size(); ++i) {
     keys[i] = EncodePageId(ids[i]);
     slices[i] = rocksdb::Slice(keys[i].data(), keys[i].size());

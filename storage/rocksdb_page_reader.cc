@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "storage/chunk_packing.h"
 #include "storage/page_key.h"
 #include "storage/rocksdb_block.h"
 
@@ -23,6 +24,7 @@ namespace edo::storage {
 namespace {
 
 constexpr uint32_t kUnits = 512;               // of kBlockUnit bytes: a lane's buffers
+constexpr uint32_t kSlots = 2048;              // pages under way
 constexpr uint32_t kMostRunBytes = 128 << 10;  // neighbours that are read together
 constexpr unsigned kSubmitReads = 32;          // handed to the kernel at a time
 constexpr unsigned kDepth = BlockRing::kDepth;
@@ -94,7 +96,9 @@ class UnitRing {
 // What one thread reads with.
 class PageReader::Lane {
  public:
-  explicit Lane(PageReader* reader) : reader_(reader), parts_(reader->parts_) {}
+  explicit Lane(PageReader* reader) : reader_(reader), parts_(reader->parts_) {
+    for (uint32_t i = 0; i < kSlots; ++i) slots_[i].next = i + 1;
+  }
 
   void Read(PageStream* stream) {
     stream_ = stream;
@@ -125,9 +129,18 @@ class PageReader::Lane {
   struct Run {  // neighbours in a file, read as one
     const BlockFile* file = nullptr;
     uint32_t first_unit = 0;
-    uint32_t count = 0;  // pages
-    uint32_t bytes = 0;
-    uint64_t number = 0;  // of the first page
+    uint32_t units = 0;       // 0: no run
+    uint32_t first_slot = 0;  // of its pages
+    uint32_t last_slot = 0;
+    uint64_t offset = 0;  // in the file, of whole units
+    uint64_t end = 0;     // of the last block; less than a unit before the end of the read
+    uint64_t next = 0;    // number of the page that would follow
+
+    uint32_t bytes() const { return units * static_cast<uint32_t>(kBlockUnit); }
+  };
+  struct Slot {
+    PageRequest request;
+    uint32_t next = 0;  // of the run, or free
   };
   struct Other {
     PageRequest request;
@@ -194,22 +207,36 @@ class PageReader::Lane {
     return file_;
   }
 
-  static uint32_t BytesOf(const BlockFile& file, uint64_t number) {
-    return number - file.first + 1 == file.count ? file.last_bytes : file.block_bytes;
+  // Units from `offset`, the start of one, to `end`.
+  static uint32_t UnitsTo(uint64_t offset, uint64_t end) {
+    return static_cast<uint32_t>((end - offset + kBlockUnit - 1) / kBlockUnit);
   }
 
   bool Extend(const PageRequest& request, const BlockFile& file) {
-    const uint32_t bytes = BytesOf(file, request.number);
-    if (run_->file != &file || request.number != run_->number + run_->count ||
-        run_->bytes + bytes > kMostRunBytes) {
+    if (run_->file != &file || request.number != run_->next || free_slot_ == kSlots) return false;
+    const BlockFile::Place place = file.PlaceOf(request.number);
+    const uint64_t end = place.offset + place.bytes;
+    const uint32_t units = UnitsTo(run_->offset, end);
+    if (units * kBlockUnit > kMostRunBytes) return false;
+    // Compressed blocks end inside a unit; the next may need no more of them.
+    if (units > run_->units &&
+        !units_.Extend(run_->first_unit + run_->units, units - run_->units)) {
       return false;
     }
-    const uint32_t end = run_->first_unit + run_->bytes / kBlockUnit;
-    if (!units_.Extend(end, bytes / kBlockUnit)) return false;
-    requests_[end] = request;
-    run_->bytes += bytes;
-    ++run_->count;
+    const uint32_t slot = TakeSlot(request);
+    slots_[run_->last_slot].next = slot;
+    run_->last_slot = slot;
+    run_->units = units;
+    run_->end = end;
+    ++run_->next;
     return true;
+  }
+
+  uint32_t TakeSlot(const PageRequest& request) {
+    const uint32_t slot = free_slot_;
+    free_slot_ = slots_[slot].next;
+    slots_[slot] = {request, kSlots};
+    return slot;
   }
 
   bool Begin(const PageRequest& request, const BlockFile& file) {
@@ -217,11 +244,15 @@ class PageReader::Lane {
       AddOther(request, nullptr);
       return true;
     }
-    const uint32_t bytes = BytesOf(file, request.number);
-    const std::optional<uint32_t> unit = units_.Allocate(bytes / kBlockUnit);
+    if (free_slot_ == kSlots) return false;
+    const BlockFile::Place place = file.PlaceOf(request.number);
+    const uint64_t offset = place.offset / kBlockUnit * kBlockUnit;
+    const uint64_t end = place.offset + place.bytes;
+    const uint32_t units = UnitsTo(offset, end);
+    const std::optional<uint32_t> unit = units_.Allocate(units);
     if (!unit) return false;
-    requests_[*unit] = request;
-    run_ = Run{&file, *unit, 1, bytes, request.number};
+    const uint32_t slot = TakeSlot(request);
+    run_ = Run{&file, *unit, units, slot, slot, offset, end, request.number + 1};
     return true;
   }
 
@@ -241,14 +272,14 @@ class PageReader::Lane {
   // False: the queue is full; the run stays.
   bool QueueRun() {
     if (!run_) return true;
-    const uint64_t offset = (run_->number - run_->file->first) * run_->file->block_bytes;
     char* const buffer = buffers_.get() + run_->first_unit * kBlockUnit;
-    if (!ring_->Queue({run_->file->file->fd(), offset, run_->bytes, buffer, run_->first_unit})) {
+    if (!ring_->Queue(
+            {run_->file->file->fd(), run_->offset, run_->bytes(), buffer, run_->first_unit})) {
       return false;
     }
     runs_[run_->first_unit] = *run_;
     ++counts_.reads;
-    counts_.bytes += run_->bytes;
+    counts_.bytes += run_->bytes();
     run_.reset();
     ++queued_;
     return true;
@@ -304,40 +335,42 @@ class PageReader::Lane {
     queued_ = in_flight_ = 0;
     refused_ = 0;
     for (uint32_t unit = 0; unit < kUnits; ++unit) {
-      if (runs_[unit].count > 0) Finish(unit, 0);
+      if (runs_[unit].units > 0) Finish(unit, 0);
     }
   }
 
   // `result` bytes of a run have arrived, or -errno.
   void Finish(uint32_t unit, int32_t result) {
     const Run run = runs_[unit];
-    runs_[unit].count = 0;
+    runs_[unit].units = 0;
     char* const buffer = buffers_.get() + unit * kBlockUnit;
     int64_t got = result;
     if (result == -EAGAIN || result == -EINTR) got = 0;
-    if (got >= 0 && got < run.bytes) {
+    if (got >= 0 && static_cast<uint64_t>(got) < run.end - run.offset) {
       const OpenFile& file = *run.file->file;
-      got = PreadRest(file.fd(), (run.number - run.file->first) * run.file->block_bytes, run.bytes,
-                      static_cast<size_t>(got), file.direct(), buffer);
+      got = PreadRest(file.fd(), run.offset, run.bytes(), static_cast<size_t>(got), file.direct(),
+                      buffer);
     }
-    const uint32_t block_units = run.file->block_bytes / kBlockUnit;
-    for (uint32_t i = 0; i < run.count; ++i) {
-      const PageRequest request = requests_[unit + i * block_units];
-      const uint64_t at = uint64_t{i} * run.file->block_bytes;
-      const uint64_t bytes = BytesOf(*run.file, request.number);
-      if (got < 0 || at + bytes > static_cast<uint64_t>(got)) {
+    for (uint32_t slot = run.first_slot; slot != kSlots;) {
+      const PageRequest request = slots_[slot].request;
+      const uint32_t next = std::exchange(slots_[slot].next, free_slot_);
+      free_slot_ = slot;
+      slot = next;
+      const BlockFile::Place place = run.file->PlaceOf(request.number);
+      const uint64_t at = place.offset - run.offset;
+      if (got < 0 || at + place.bytes > static_cast<uint64_t>(got)) {
         AddOther(request, run.file);  // unreadable, or behind the end of the file
         continue;
       }
-      Result<PageView> page = Prove({buffer + at, bytes}, request);
-      if (page.ok()) {
+      Result<PageView> page = Prove({buffer + at, place.bytes}, request);
+      if (page.ok() && unpacker_.Unpack(&*page).ok()) {
         ++counts_.by_address;
         stream_->Done(request, Status::Ok(), *page);
       } else {
         AddOther(request, run.file);
       }
     }
-    units_.Free(unit, run.bytes / kBlockUnit);
+    units_.Free(unit, run.units);
   }
 
   static Result<PageView> Prove(std::string_view block, const PageRequest& request) {
@@ -373,11 +406,21 @@ class PageReader::Lane {
       }
       if (count == 0) continue;
       if (!keys) counts_.by_multiget += count;
-      parts_.getter->Get(keys ? PageKind::kKeys : PageKind::kChunk, std::span(ids).first(count),
-                         [&](size_t j, const Status& status, const PageView& page) {
-                           if (status.ok() && group[j]->disproved) Distrust(*group[j]);
-                           stream_->Done(group[j]->request, status, page);
-                         });
+      parts_.getter->Get(
+          keys ? PageKind::kKeys : PageKind::kChunk, std::span(ids).first(count),
+          [&](size_t j, const Status& read, const PageView& found) {
+            const PageRequest& request = group[j]->request;
+            PageView page = found;
+            Status status = read;
+            if (status.ok() && request.kind == PageKind::kChunk) {
+              status = unpacker_.Unpack(&page);
+              if (!status.ok()) {
+                status = status.WithContext(parts_.getter->FileOf(request.kind, IdOf(request)));
+              }
+            }
+            if (status.ok() && group[j]->disproved) Distrust(*group[j]);
+            stream_->Done(request, status, status.ok() ? page : PageView());
+          });
     }
     others.clear();
     if (others_.empty()) others_.swap(others);  // keeps its memory
@@ -432,8 +475,10 @@ class PageReader::Lane {
   unsigned queued_ = 0;               // reads that the ring has, the kernel not yet
   unsigned in_flight_ = 0;
   int refused_ = 0;
-  std::array<Run, kUnits> runs_;              // by first unit; count 0 = none
-  std::array<PageRequest, kUnits> requests_;  // by first unit of the page's block
+  std::array<Run, kUnits> runs_;  // by first unit; 0 units = none
+  std::array<Slot, kSlots> slots_;
+  uint32_t free_slot_ = 0;  // the first of a list that ends with kSlots
+  ChunkUnpacker unpacker_;
   std::array<BlockDone, kDepth> done_;
   std::vector<Other> others_;
 

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "storage/chunk_packing.h"
 #include "storage/page_key.h"
 #include "storage/rocksdb_block_map.h"
 #include "storage/rocksdb_bulk_writer.h"
@@ -274,8 +275,12 @@ class RocksdbRowStore::Cursor : public PageCursor {
       if (!it_->status().ok()) return FromRocksdb(it_->status(), name);
       return Status::Corruption(name + ": not in the store");
     }
-    const Status s = store_->getter_->Prove(kind_, id, rocksdb::Status::OK(),
-                                            {it_->value().data(), it_->value().size()}, page);
+    Status s = store_->getter_->Prove(kind_, id, rocksdb::Status::OK(),
+                                      {it_->value().data(), it_->value().size()}, page);
+    if (s.ok() && kind_ == PageKind::kChunk) {
+      s = unpacker_.Unpack(page);
+      if (!s.ok()) s = s.WithContext(store_->getter_->FileOf(kind_, id));
+    }
     if (!s.ok()) {
       next_ = last_;
       return s.WithContext(name);
@@ -293,6 +298,7 @@ class RocksdbRowStore::Cursor : public PageCursor {
   const PageKeyBytes end_key_;
   const rocksdb::Slice upper_bound_;
   std::unique_ptr<rocksdb::Iterator> it_;
+  ChunkUnpacker unpacker_;
   bool started_ = false;
 };
 

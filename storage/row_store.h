@@ -31,9 +31,14 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 class BulkWriter {
  public:
   virtual ~BulkWriter() = default;
-  // Numbers ascend within a kind; of one generation's key pages and index, all pages come first.
+  // Numbers ascend within a kind; of one generation's key pages, index and order, each comes behind
+  // the one before. Chunks and size pages may come at any time.
   virtual Status Put(PageKind kind, uint64_t number, std::string_view page) = 0;
-  // A page that was put, for the rare case that the writer must look back (duplicate keys).
+  // The chunks to come are compressed and of many sizes: they are laid out without gaps, and their
+  // place follows from the size pages. To be called before the first chunk.
+  virtual void PackChunks() {}
+  // A page that was put, as it was put, for the rare case that the writer must look back (duplicate
+  // keys).
   virtual Result<std::string> ReadBack(PageKind kind, uint64_t number) = 0;
   // Bytes on disk so far; exact after Finish.
   virtual uint64_t file_bytes(PageKind kind) const = 0;
@@ -103,9 +108,11 @@ class RowStore {
  public:
   virtual ~RowStore() = default;
 
-  // Reads pages, many in flight at once. `numbers` ascends, without repeats. Every page arrives
-  // exactly once at `fn`, proved by its checksum, or with the Status that says why not: kNotFound
-  // when there is no such page, kDeadlineExceeded when the deadline passed before it was read.
+  // Reads pages, many in flight at once. The payload of a chunk is its codes, also where they are
+  // compressed on disk: that is undone once, in the thread that read. `numbers` ascends, without
+  // repeats. Every page arrives exactly once at `fn`, proved by its checksum, or with the Status
+  // that says why not: kNotFound when there is no such page, kDeadlineExceeded when the deadline
+  // passed before it was read.
   virtual void ReadPages(PageKind kind, uint64_t generation, std::span<const uint64_t> numbers,
                          const Deadline& deadline, const PageFunction& fn) const = 0;
   // Reads what the stream asks for, as many pages at once as the device's queue takes, until Next

@@ -45,6 +45,10 @@ class ImportVerb final : public Verb {
            "`tiered:FILE`. Rows used together should stand together; see the man page")
         ->type_name("ORDER")
         ->default_str("file");
+    AddChoice<Compression>(
+        "--compress", &options_.compression,
+        {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
+        "Compress the rows on disk; auto: where a sample shrinks by a tenth");
     app->add_flag("-f,--force", options_.replace, "Replace a table of this name, in one step");
     AddCount("--threads", &threads_, 1, 256, "1: no reading ahead")
         ->type_name("N")
@@ -171,6 +175,10 @@ void ImportVerb::Report(Console* console, const ImportReport& report, const Impo
                 HumanBytes(report.input_bytes) + " in the file -> " +
                 HumanBytes(table.chunk_file_bytes) + " rows + " + HumanBytes(table.key_file_bytes) +
                 " keys");
+  if (table.compression == Compression::kZstd) {
+    console->Note("rows are compressed (zstd): " + HumanBytes(table.plain_chunk_bytes) + " -> " +
+                  HumanBytes(table.chunk_file_bytes));
+  }
   if (options_.order.kind != OrderKind::kFile) {
     console->Note("rows are in order '" + table.order + "'");
   }

@@ -118,6 +118,10 @@ class InfoVerb final : public Verb {
          std::to_string(info.row_bytes) + " (F32: " + std::to_string(uint64_t{info.dim} * 4) + ")");
     Line(console, "rows on disk",
          HumanBytes(info.chunk_file_bytes) + Percent(info.chunk_file_bytes, PlainBytes(info)));
+    Line(console, "compression",
+         info.compression == Compression::kZstd
+             ? "zstd; without it " + HumanBytes(info.plain_chunk_bytes) + " of rows"
+             : std::string(CompressionName(info.compression)));
     Line(console, "keys on disk", HumanBytes(info.key_file_bytes));
     Line(console, "as plain F32", HumanBytes(PlainBytes(info)));
     Line(console, "chunks",

@@ -123,6 +123,10 @@ class StatsVerb final : public Verb {
         line("value max", FloatText(double{s.value_max}));
       }
       line("bytes on disk", std::to_string(TableBytes(info)));
+      if (info.compression != Compression::kNone) {
+        line("bytes on disk uncompressed",
+             std::to_string(info.plain_chunk_bytes + info.key_file_bytes));
+      }
       line("bytes as F32", std::to_string(PlainBytes(info)));
       console->out().Write("\n");
     }
@@ -157,6 +161,8 @@ class StatsVerb final : public Verb {
     number("value_min", double{s.value_min});
     number("value_max", double{s.value_max});
     writer->Field("chunk_file_bytes", info.chunk_file_bytes);
+    writer->Field("compression", CompressionName(info.compression));
+    writer->Field("plain_chunk_bytes", PlainChunkBytes(info));
     writer->Field("key_file_bytes", info.key_file_bytes);
     writer->Field("f32_bytes", PlainBytes(info));
     writer->EndObject();

@@ -68,6 +68,8 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("chunk_rows", info.chunk_rows);
   json->Field("chunk_count", info.chunk_count);
   json->Field("chunk_file_bytes", info.chunk_file_bytes);
+  json->Field("compression", CompressionName(info.compression));
+  json->Field("plain_chunk_bytes", PlainChunkBytes(info));
   json->Field("key_file_bytes", info.key_file_bytes);
   json->Field("f32_bytes", PlainBytes(info));
   json->Name("metadata");
@@ -88,6 +90,9 @@ void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
 }
 
 uint64_t TableBytes(const TableInfo& info) { return info.chunk_file_bytes + info.key_file_bytes; }
+uint64_t PlainChunkBytes(const TableInfo& info) {
+  return info.compression == Compression::kNone ? info.chunk_file_bytes : info.plain_chunk_bytes;
+}
 uint64_t PlainBytes(const TableInfo& info) { return info.rows * info.dim * 4; }
 
 }  // namespace edo::tools

@@ -37,7 +37,8 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info);
 // "tables": [{...}, ...]
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables);
 
-uint64_t TableBytes(const TableInfo& info);  // on disk
-uint64_t PlainBytes(const TableInfo& info);  // of the same values as an array of binary32
+uint64_t TableBytes(const TableInfo& info);       // on disk
+uint64_t PlainChunkBytes(const TableInfo& info);  // of rows on disk if they were not compressed
+uint64_t PlainBytes(const TableInfo& info);       // of the same values as an array of binary32
 
 }  // namespace edo::tools

@@ -132,6 +132,7 @@ void BenchOpen(const Settings& settings);
 void BenchTables(const Settings& settings);
 void BenchQuality(const Settings& settings);
 void BenchKeys(const Settings& settings);
+void BenchCompress(const Settings& settings);
 
 // A store read without its cache of hot rows.
 inline StoreOptions ReadingOptions(bool direct, uint32_t threads) {

@@ -12,6 +12,7 @@
 //   open        opening the store
 //   keys        a text key directory: size, hits and misses
 //   tables      a thousand tables in one store: make, open, hold
+//   compress    tables that shrink and one that does not: size, unpacking, import, cold lookups
 //   quality     what the codecs do to the table of --file (not run unless named)
 //
 // Usage: store_bench [--workloads=a,b] [--dir=DIR] [--rows=N] [--dim=D] [--rounds=N] [--seconds=S]
@@ -46,9 +47,11 @@ int main(int argc, char** argv) {
       {"open", edo::bench::BenchOpen},
       {"keys", edo::bench::BenchKeys},
       {"tables", edo::bench::BenchTables},
+      {"compress", edo::bench::BenchCompress},
       {"quality", edo::bench::BenchQuality}};
   Settings settings;
-  std::string wanted = "import,lookupcold,lookupwarm,prefetch,bulk,export,open,keys,tables";
+  std::string wanted =
+      "import,lookupcold,lookupwarm,prefetch,bulk,export,open,keys,tables,compress";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     std::string value;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
 #include "edo/options.h"
 #include "edo/quality.h"
@@ -21,16 +22,6 @@
 #include "edo/transfer.h"
 
 namespace edo {
-
-// Of the codecs that keep `quality`, the one of fewest bytes. With `max_bytes` (of rows and of what
-// the codec has learned, without keys): of those that fit and keep `quality`, the one of the highest
-// 1st percentile of cosine.
-struct CodecGoal {
-  QualityBudget quality;
-  std::optional<uint64_t> max_bytes;
-
-  Status Validate() const;
-};
 
 struct CodecTrial {
   CodecSpec codec;

@@ -22,6 +22,14 @@ enum class KeyKind : uint8_t {  // ON DISK: never renumber
 };
 std::string_view KeyKindName(KeyKind kind);  // "dense", "int64", "text"
 
+// Of a table's chunks on disk. Lossless; a lookup unpacks each chunk that it reads.
+enum class Compression : uint8_t {
+  kAuto,  // as an option: kZstd where a sample says that it pays
+  kNone,
+  kZstd,
+};
+std::string_view CompressionName(Compression compression);  // "auto", "none", "zstd"
+
 // What computes. See docs/architecture.md, "Backends".
 enum class BackendKind : uint8_t {
   kAuto,  // what the environment variable EDO_BACKEND names ("cpu", "cuda"); unset: CUDA where this

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "edo/codec_goal.h"
 #include "edo/options.h"
 #include "edo/status.h"
 #include "edo/store.h"
@@ -87,18 +88,6 @@ struct OverlapOptions {
   uint32_t queries = 1000;   // rows whose neighbours are sought, drawn by `seed`; at least 1
   uint64_t seed = 1;
   uint32_t threads = 1;
-};
-
-// What quality a caller asks for.
-struct QualityBudget {
-  enum class At : uint8_t { kMean, kP1, kWorst };
-  std::optional<double> max_rel_error;  // of the mean, the 99th percentile or the worst row
-  std::optional<double> min_cosine;     // of the mean, the 1st percentile or the worst row
-  At at = At::kP1;
-  std::optional<double> min_overlap;
-
-  bool empty() const { return !max_rel_error && !min_cosine && !min_overlap; }
-  Status Validate() const;  // numbers that no report can be compared with
 };
 
 // What of the budget is missed, each in words: "p1 cosine 0.9871 is below 0.99". Empty: nothing.

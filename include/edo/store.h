@@ -22,6 +22,7 @@
 #include "edo/options.h"
 #include "edo/row_order.h"
 #include "edo/stats.h"
+#include "edo/codec_goal.h"
 #include "edo/status.h"
 #include "edo/table.h"
 
@@ -38,6 +39,10 @@ struct TableOptions {
   KeyKind key_kind = KeyKind::kDense;
   CodecSpec codec{};
   uint32_t dim = 0;  // 1 .. kMaxDim
+  // Instead of `codec`: at Commit the codec that keeps this goal over all rows, the best by it, of
+  // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as metadata
+  // "edo.codec.choice". kBadInput when none keeps it (never without max_bytes: F32 keeps all).
+  std::optional<CodecGoal> choose_codec{};
   // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
   // Table::Learned gives it; empty: learn from the rows.
   std::vector<std::byte> learned{};
@@ -52,6 +57,10 @@ struct TableOptions {
   // has and memory: 75 bytes a row (17 a row beyond 16 million rows; `counts`: 24), beside up to
   // 150 MB of rows and keys on their way.
   RowOrder order{};
+  // Of the chunks on disk. kAuto decides by samples: it compresses where the codes shrink by a
+  // tenth or more (near-duplicate and smooth rows do, others do not), and holds up to 5 MiB of rows
+  // for that. When the first rows and all rows disagree, the table is written twice.
+  Compression compression = Compression::kAuto;
   ProgressFunction progress{};  // of that step; false ends the Commit with kCancelled
 
   Status Validate() const;
@@ -106,8 +115,8 @@ struct VerifyOptions {
 struct Damage {
   std::string file;                       // path of the damaged file, when known
   std::string table;                      // empty when it belongs to no table or to all
-  std::string part;                       // "chunk", "key page", "key index", "order page", "file",
-                                          // "catalog"
+  std::string part;                       // "chunk", "key page", "key index", "order page",
+                                          // "size page", "file", "catalog"
   uint64_t number = 0;                    // of the chunk or page
   uint64_t first_row = 0, row_count = 0;  // rows that can no longer be read (chunks)
   std::string what;                       // one sentence: found, expected

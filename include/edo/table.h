@@ -41,8 +41,12 @@ struct TableInfo {
   uint64_t row_bytes = 0;       // encoded bytes of a row, side data included
   uint32_t chunk_rows = 0;      // rows a chunk
   uint64_t chunk_count = 0;
-  uint64_t chunk_file_bytes = 0;  // on disk: files of chunks
-  uint64_t key_file_bytes = 0;    // on disk: files of the key directory, both ways, and the order
+  uint64_t chunk_file_bytes = 0;                 // on disk: files of chunks
+  Compression compression = Compression::kNone;  // of the chunks: kNone or kZstd
+  uint64_t plain_chunk_bytes = 0;  // what the chunks would take on disk without compression; 0 when
+                                   // they are not compressed, which chunk_file_bytes says then
+  uint64_t key_file_bytes = 0;     // on disk: files of the key directory, both ways, the
+                                   // order, and the sizes of compressed chunks
   std::string order = "file";  // of the rows: "file", "counts", "trace" or "tiered" (row_order.h)
   Metadata metadata;
 };

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
 #include "edo/options.h"
 #include "edo/row_order.h"
@@ -65,12 +66,14 @@ struct ImportOptions {
   std::string table;               // name of the table to make
   std::optional<CodecSpec> codec;  // default: exact, the narrowest of F32 F16 BF16 that holds
                                    // the source's type (f64 is rounded to F32)
+  std::optional<CodecGoal> choose_codec;  // instead of `codec`; see TableOptions
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;       // replace an existing table, atomically, at the end
   bool reproducible = false;  // see TableOptions
   uint32_t threads = 2;       // 1: all in the calling thread; 2 or more: reads ahead
   Metadata metadata;          // added to what the source carries; wins over it
-  RowOrder order{};           // of the rows in the table; see TableOptions
+  Compression compression = Compression::kAuto;  // of the chunks on disk; see TableOptions
+  RowOrder order{};                              // of the rows in the table; see TableOptions
   ProgressFunction progress;
 };
 

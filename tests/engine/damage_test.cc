@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "edo/store.h"
 #include "tests/support/stores.h"
@@ -24,18 +25,24 @@ constexpr uint32_t kDim = 24;
 
 std::string KeyOf(uint64_t row) { return "key-" + std::to_string(row * 7919 % 100003); }
 
-void MakeTables(const std::string& directory) {
+void MakeTables(const std::string& directory, bool compressed_too = false) {
   auto store = Store::Create(directory);
   ASSERT_TRUE(store.ok()) << store.status().ToString();
   const std::vector<float> values = test::RowsOf(0, kRows, kDim);
   std::vector<std::string> keys;
   for (uint64_t r = 0; r < kRows; ++r) keys.push_back(KeyOf(r));
   const std::vector<std::string_view> views(keys.begin(), keys.end());
-  for (const KeyKind kind : {KeyKind::kText, KeyKind::kDense}) {
+  for (const auto& [name, kind, compression] :
+       {std::tuple("text", KeyKind::kText, Compression::kNone),
+        {"dense", KeyKind::kDense, Compression::kNone},
+        {"text-zstd", KeyKind::kText, Compression::kZstd},
+        {"dense-zstd", KeyKind::kDense, Compression::kZstd}}) {
+    if (compression == Compression::kZstd && !compressed_too) continue;
     TableOptions options;
     options.dim = kDim;
     options.key_kind = kind;
-    auto writer = (*store)->CreateTable(KeyKindName(kind), options);
+    options.compression = compression;
+    auto writer = (*store)->CreateTable(name, options);
     ASSERT_TRUE(writer.ok());
     TableWriter::Rows rows;
     rows.values = values;
@@ -95,7 +102,7 @@ Seen LookAtEverything(const Store& store) {
 
 TEST(Damage, AFlippedByteAnywhereIsNamedOrHarmless) {
   const test::TempDir dir;
-  MakeTables(dir.File("good"));
+  MakeTables(dir.File("good"), /*compressed_too=*/true);
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir.File("good"))) {
     if (entry.file_size() > 0) files.push_back(entry.path().filename());

@@ -112,6 +112,7 @@ class Simulation {
     options.replace = true;
     options.on_duplicate = policy;
     options.metadata = t.metadata;
+    options.compression = static_cast<Compression>(random_() % 3);
     EDO_ASSIGN_OR_RETURN(auto writer, store_->CreateTable(name, options));
     const std::vector<std::string_view> views(t.texts.begin(), t.texts.end());
     for (uint64_t begin = 0; begin < t.rows();) {

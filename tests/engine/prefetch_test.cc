@@ -34,6 +34,7 @@ class PrefetchTest : public ::testing::Test {
     store_ = std::move(*store);
     TableOptions table;
     table.dim = kDim;
+    table.compression = Compression::kNone;  // tests know which rows a chunk has
     ASSERT_TRUE(WriteTable(store_.get(), "t", table, rows).ok());
     table_ = OpenTable(store_.get(), "t");
     chunk_rows_ = table_->info().chunk_rows;

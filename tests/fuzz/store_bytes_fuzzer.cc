@@ -1,20 +1,22 @@
 // What a store reads back from its disk: catalog records, the file EDO, pages of keys, the key
-// index, blocks of chunk files, codec names. Records and pages are also sealed here with the right
-// checksum, so that the bytes behind the seal are reached. What decodes must encode to something
-// that decodes the same. The input: one byte of choice, a count (4 bytes) and a hash (8 bytes) for
-// pages, and the bytes.
+// index, packed chunks, sizes, blocks of chunk files, codec names. Records and pages are also
+// sealed here with the right checksum, so that the bytes behind the seal are reached. What decodes
+// must encode to something that decodes the same. The input: one byte of choice, a count (4 bytes)
+// and a hash (8 bytes) for pages, and the bytes.
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "edo/codec_spec.h"
 #include "storage/catalog.h"
+#include "storage/chunk_packing.h"
 #include "storage/key_page.h"
 #include "storage/little_endian.h"
 #include "storage/order_page.h"
 #include "storage/page.h"
 #include "storage/page_key.h"
 #include "storage/rocksdb_block.h"
+#include "storage/size_page.h"
 #include "storage/store_file.h"
 
 #define XXH_INLINE_ALL
@@ -43,7 +45,22 @@ void FuzzRecords(std::string_view record) {
   }
 }
 
+// Whatever stands in a packed chunk: it gives the bytes that it claims, or is refused.
+void FuzzPacked(PageView page) {
+  static ChunkUnpacker unpacker;
+  page.packed = true;
+  const std::string_view payload = page.payload;
+  if (!unpacker.Unpack(&page).ok()) return;
+  Require(!page.packed && page.payload.size() == LoadLE<uint32_t>(payload.data()));
+  Require(page.payload.size() <= kMostChunkCodes && page.payload.size() % page.count == 0);
+}
+
 void FuzzPage(const PageView& page, uint64_t hash) {
+  FuzzPacked(page);
+  if (CheckSizes(page).ok()) {
+    Require(page.count <= kSizesPerPage && SizePages(page.count) == 1);
+    for (uint64_t i = 0; i < page.count; ++i) Require(SizeEntry(page, i) <= UINT32_MAX);
+  }
   std::vector<std::string_view> texts;
   if (ReadTextKeys(page, &texts).ok()) {
     Require(texts.size() == page.count);
@@ -79,7 +96,9 @@ void FuzzPages(std::string_view bytes) {
   sealed.append(bytes);
   SealPage(hash, count, &sealed);
   const auto page = OpenPage(sealed, hash);
-  Require(page.ok() && page->count == count && page->payload == bytes);
+  constexpr uint32_t kPacked = 1u << 31;
+  Require(page.ok() && page->count == (count & ~kPacked) && page->payload == bytes);
+  Require(page->packed == ((count & kPacked) != 0) && page->page_bytes == sealed.size());
   FuzzPage(*page, hash);
 }
 
@@ -95,6 +114,9 @@ void FuzzBlock(std::string_view bytes) {
     Require(page->data() >= block.data() &&
             page->data() + page->size() <= block.data() + block.size());
     Require(!PageInBlock(block, id + 1).ok());
+    // The same without padding, as packed chunks lie.
+    const auto bare = PageInBlock(bytes, id);
+    Require(!bare.ok() || bare->data() + bare->size() <= bytes.data() + bytes.size());
   }
 }
 

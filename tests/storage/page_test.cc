@@ -16,6 +16,7 @@
 #include "storage/order_page.h"
 #include "storage/page_checksum.h"
 #include "storage/page_key.h"
+#include "storage/size_page.h"
 #include "storage/store_file.h"
 #include "tests/support/test_util.h"
 
@@ -114,6 +115,41 @@ TEST(OrderPage, BytesAreAsDocumentedAndMustFitTheirCount) {
   EXPECT_EQ(OrderPages(KeyKind::kDense, 800, 800), 2u);
   EXPECT_EQ(OrderPages(KeyKind::kDense, 0, 800), 0u);
   EXPECT_EQ(OrderPages(KeyKind::kDense, 800, 0), 0u);
+}
+
+TEST(Page, ACompressedChunkSaysSoInTheTopBitOfItsCount) {
+  std::string page;
+  StartPage(&page);
+  page += "packed";
+  SealPage(9, 31, &page, /*packed=*/true);
+  EXPECT_EQ(Hex(page).substr(8, 8), "1f000080");
+  const auto view = OpenPage(page, 9);
+  ASSERT_TRUE(view.ok());
+  EXPECT_TRUE(view->packed);
+  EXPECT_EQ(view->count, 31u);
+  EXPECT_EQ(view->page_bytes, page.size());
+}
+
+TEST(SizePage, BytesAndDamage) {
+  std::string page;
+  StartPage(&page);
+  AppendSizes(std::vector<uint32_t>{0x01020304, 5}, &page);
+  SealPage(2, 2, &page);
+  EXPECT_EQ(Hex(page).substr(32), "0403020105000000");
+  const auto view = OpenPage(page, 2);
+  ASSERT_TRUE(view.ok());
+  EDO_EXPECT_OK(CheckSizes(*view));
+  EXPECT_EQ(SizeEntry(*view, 0), 0x01020304u);
+  EXPECT_EQ(SizeEntry(*view, 1), 5u);
+  EXPECT_FALSE(CheckSizes({3, view->payload}).ok());
+  EXPECT_FALSE(CheckSizes({0, ""}).ok());
+  EXPECT_FALSE(CheckSizes({1001, std::string(4004, 'x')}).ok());
+  EXPECT_EQ(SizePages(0), 0u);
+  EXPECT_EQ(SizePages(1000), 1u);
+  EXPECT_EQ(SizePages(1001), 2u);
+  const PageKeyBytes key = EncodePageKey(PageKind::kSizes, 3, 7);
+  EXPECT_EQ(Hex(std::string_view(key.data(), 8)), "000003f000000007");
+  EXPECT_EQ(NumberOf(PageId(PageKind::kSizes, 3, 7)), 7u);
 }
 
 // The rule of chunk_layout.h over every row size to 20,000 bytes: rows fit, nothing is read that is
@@ -240,6 +276,42 @@ TEST(Catalog, RecordsComeBackAndDamageIsSeen) {
   impossible.info.chunk_count = 25;
   EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(impossible)).status().code(),
             StatusCode::kCorruption);
+}
+
+TEST(Catalog, CompressionIsFourFieldsMore) {
+  TableRecord r = SomeRecord();
+  const std::string plain = EncodeTableRecord(r);
+  EXPECT_EQ(DecodeTableRecord("words", plain)->info.compression, Compression::kNone);
+  r.info.compression = Compression::kZstd;
+  r.info.plain_chunk_bytes = 106496;
+  r.size_pages = 1;
+  r.sizes_per_page = 1000;
+  const std::string bytes = EncodeTableRecord(r);
+  EXPECT_EQ(Hex(std::string_view(bytes).substr(plain.size() - 8, bytes.size() - plain.size())),
+            "2580"
+            "04000000"
+            "7a737464"
+            "2680"
+            "08000000"
+            "0100000000000000"
+            "2780"
+            "08000000"
+            "e803000000000000"
+            "2800"
+            "08000000"
+            "00a0010000000000");
+  const auto back = DecodeTableRecord("words", bytes);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(EncodeTableRecord(*back), bytes);
+  EXPECT_EQ(back->info.compression, Compression::kZstd);
+  EXPECT_EQ(back->info.plain_chunk_bytes, 106496u);
+  for (const auto& [pages, a_page] : {std::pair(2u, 1000u), {0u, 1000u}, {1u, 0u}, {1u, 999u}}) {
+    TableRecord bad = r;
+    bad.size_pages = pages;
+    bad.sizes_per_page = a_page;
+    EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(bad)).status().code(),
+              StatusCode::kCorruption);
+  }
 }
 
 TEST(Catalog, AnOrderIsThreeFieldsMore) {

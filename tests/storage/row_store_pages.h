@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/chunk_packing.h"
 #include "storage/page.h"
 #include "storage/row_store.h"
+#include "storage/size_page.h"
 #include "tests/support/test_util.h"
 
 namespace edo::storage {
@@ -41,6 +43,61 @@ inline void WriteGeneration(
   }
   EDO_ASSERT_OK((*writer)->Finish());
   EDO_ASSERT_OK(store->Ingest(writer->get()));
+}
+
+// Pages 0 .. pages - 1, chunks compressed where they shrink, and size pages; `size(n, bytes)` may
+// falsify what those say.
+inline void WritePackedGeneration(
+    RowStore* store, uint64_t generation, uint64_t pages,
+    const std::function<std::string(uint64_t)>& payload,
+    const std::function<uint32_t(uint64_t, uint32_t)>& size = [](uint64_t, uint32_t bytes) {
+      return bytes;
+    }) {
+  auto writer = store->NewBulkWriter(generation);
+  ASSERT_TRUE(writer.ok()) << writer.status().ToString();
+  (*writer)->PackChunks();
+  ChunkPacker packer;
+  std::vector<uint32_t> sizes;
+  for (uint64_t n = 0; n < pages; ++n) {
+    std::string page;
+    StartPage(&page);
+    const std::string codes = payload(n + generation);
+    const bool packed = packer.Pack(codes, 1, {}, &page);
+    if (!packed) page += codes;
+    SealPage(n, 1, &page, packed);
+    EDO_ASSERT_OK((*writer)->Put(PageKind::kChunk, n, page));
+    sizes.push_back(size(n, static_cast<uint32_t>(page.size())));
+  }
+  for (const PageKind kind : {PageKind::kKeys, PageKind::kIndex}) {
+    for (uint64_t n = 0; n < pages; ++n) {
+      EDO_ASSERT_OK((*writer)->Put(kind, n, MakePage(n, payload(n + generation))));
+    }
+  }
+  for (uint64_t p = 0; p < SizePages(pages); ++p) {
+    std::string page;
+    StartPage(&page);
+    const auto some = std::span(sizes).subspan(
+        p * kSizesPerPage, std::min<size_t>(kSizesPerPage, pages - p * kSizesPerPage));
+    AppendSizes(some, &page);
+    SealPage(p, static_cast<uint32_t>(some.size()), &page);
+    EDO_ASSERT_OK((*writer)->Put(PageKind::kSizes, p, page));
+  }
+  EDO_ASSERT_OK((*writer)->Finish());
+  EDO_ASSERT_OK(store->Ingest(writer->get()));
+}
+
+// Bytes that shrink to anything between a few and all of their number.
+inline std::string HalfRandom(uint64_t number) {
+  std::string bytes(100 + number * 7919 % 9000, 'z');
+  uint64_t x = number * 0x9e3779b97f4a7c15u + 1;
+  const size_t random = bytes.size() * (number % 5) / 4;
+  for (size_t i = 0; i < random; ++i) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    bytes[i] = static_cast<char>(x);
+  }
+  return bytes;
 }
 
 // Reads `numbers` and gives each one's payload, or its Status code as text.

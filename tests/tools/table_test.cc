@@ -47,6 +47,44 @@ TEST_F(TableTest, ImportTellsWhatItDidAndGetPrintsRows) {
   EXPECT_EQ(get.err, "");
 }
 
+TEST_F(TableTest, CompressionIsChosenAndTold) {
+  std::string rows = "3000 8\n";
+  for (int r = 0; r < 3000; ++r) {
+    rows += "k" + std::to_string(r);
+    for (int c = 0; c < 8; ++c) rows += " " + std::to_string(c + (r / 100) * 0.25);
+    rows += "\n";
+  }
+  WriteFile(Path("smooth.vec"), rows);
+  const Said packed = Import("smooth.vec", {"--compress", "zstd"});
+  ASSERT_EQ(packed.code, 0) << packed.err;
+  EXPECT_THAT(packed.err, HasSubstr("rows are compressed (zstd)"));
+  const Said plain = Import("smooth.vec", {"--compress", "none", "--table", "plain"});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_THAT(plain.err, Not(HasSubstr("compressed")));
+  // A table as small as this one is not worth a choice.
+  ASSERT_EQ(Import("smooth.vec", {"--table", "auto"}).code, 0);
+  const auto json = EdoJson({"info", "--store", store()});
+  std::map<std::string, nlohmann::json> tables;
+  for (const auto& table : json["tables"]) tables[table["name"]] = table;
+  EXPECT_EQ(tables["smooth"]["compression"], "zstd");
+  EXPECT_EQ(tables["plain"]["compression"], "none");
+  EXPECT_EQ(tables["auto"]["compression"], "none");
+  EXPECT_EQ(tables["plain"]["plain_chunk_bytes"], tables["plain"]["chunk_file_bytes"]);
+  EXPECT_LT(tables["smooth"]["chunk_file_bytes"], tables["smooth"]["plain_chunk_bytes"]);
+  const Said info = Edo({"info", "--store", store(), "--table", "smooth"});
+  EXPECT_THAT(info.out, HasSubstr("compression\tzstd; without it "));
+  const Said stats = Edo({"stats", "--store", store(), "--table", "smooth"});
+  EXPECT_THAT(stats.out, HasSubstr("bytes on disk uncompressed\t"));
+  const auto stats_json = EdoJson({"stats", "--store", store(), "--table", "plain"});
+  EXPECT_EQ(stats_json["tables"][0]["compression"], "none");
+  EXPECT_EQ(Edo({"get", "--store", store(), "--table", "smooth", "k0", "k2999"}).out,
+            Edo({"get", "--store", store(), "--table", "plain", "k0", "k2999"}).out);
+  const Said bad = Import("smooth.vec", {"--compress", "lz4"});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.err, HasSubstr("'lz4' is not one of auto, none, zstd"));
+  ASSERT_EQ(Edo({"verify", "--store", store()}).code, 0);
+}
+
 TEST_F(TableTest, QuietSaysNothing) {
   const Said said = Import("small.vec", {"--quiet"});
   EXPECT_EQ(said.code, 0);
