@@ -31,8 +31,7 @@ Result<CodecAdvice> Advise(std::vector<float> sample, uint32_t dim, uint64_t row
   advice.held_out = trial_rows.held_out();
   uint64_t done = 0;
   const bool has_goal = !options.goal.quality.empty() || options.goal.max_bytes;
-  const std::vector<CodecSpec> ladder =
-      options.codecs.empty() ? CodecLadder(dim) : options.codecs;
+  const std::vector<CodecSpec> ladder = options.codecs.empty() ? CodecLadder(dim) : options.codecs;
   const auto step = StepOf(options, &done, ladder.size());
   for (const CodecSpec& codec : ladder) {
     EDO_ASSIGN_OR_RETURN(CodecTrial trial,
@@ -44,9 +43,8 @@ Result<CodecAdvice> Advise(std::vector<float> sample, uint32_t dim, uint64_t row
     // Rungs between those of the ladder, where they could be the best.
     EDO_ASSIGN_OR_RETURN(auto more, engine::TryForGoal(trial_rows, rows, options, step));
     for (CodecTrial& trial : more) {
-      const bool known =
-          std::any_of(advice.trials.begin(), advice.trials.end(),
-                      [&](const CodecTrial& t) { return t.codec == trial.codec; });
+      const bool known = std::any_of(advice.trials.begin(), advice.trials.end(),
+                                     [&](const CodecTrial& t) { return t.codec == trial.codec; });
       if (!known) advice.trials.push_back(std::move(trial));
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "engine/row_quality.h"
 
@@ -27,9 +28,8 @@ std::string Figures(const CodecSpec& codec, const QualityReport& quality, uint64
 
 }  // namespace
 
-CodecChooser::CodecChooser(const CodecGoal& goal, uint32_t dim, RowSpool* spool,
-                           const storage::LearnOptions& learn)
-    : goal_(goal), dim_(dim), spool_(spool), learn_(learn) {}
+CodecChooser::CodecChooser(const CodecGoal& goal, Source source, const storage::LearnOptions& learn)
+    : goal_(goal), source_(std::move(source)), learn_(learn) {}
 
 Result<QualityReport> CodecChooser::Measure(const storage::Codec& codec, bool* fits) {
   *fits = true;
@@ -39,9 +39,10 @@ Result<QualityReport> CodecChooser::Measure(const storage::Codec& codec, bool* f
   // Neighbours are sought among so many rows, spread over the table.
   const uint64_t wanted =
       goal_.quality.min_overlap ? std::min<uint64_t>(100000, (uint64_t{32} << 20) / dim_) : 0;
-  const uint64_t stride = wanted == 0 ? 0 : std::max<uint64_t>(1, (spool_->rows() + wanted - 1) / wanted);
+  const uint64_t stride =
+      wanted == 0 ? 0 : std::max<uint64_t>(1, (source_.rows + wanted - 1) / wanted);
   uint64_t first = 0;
-  EDO_RETURN_IF_ERROR(spool_->ForEach([&](std::span<const float> rows) -> Status {
+  EDO_RETURN_IF_ERROR(source_.for_each([&](std::span<const float> rows) -> Status {
     EDO_RETURN_IF_ERROR(learn_.step());
     if (!*fits) return Status::Ok();
     const Status s = EncodeInThreads(codec, rows, learn_.threads, &codes);
@@ -79,16 +80,15 @@ Result<CodecChooser::Choice> CodecChooser::Run() {
   options.threads = learn_.threads;
   options.seed = learn_.seed;
   if (!goal_.quality.min_overlap) options.overlap_rows = 0;
-  std::vector<float> sample = spool_->TakeSample();
   std::vector<CodecTrial> trials;
   {
-    const TrialRows rows(sample, dim_, options);
-    EDO_ASSIGN_OR_RETURN(trials, TryForGoal(rows, spool_->rows(), options, learn_.step));
+    const TrialRows rows(source_.sample, dim_, options);
+    EDO_ASSIGN_OR_RETURN(trials, TryForGoal(rows, source_.rows, options, learn_.step));
   }
   std::string missed;
   for (const CodecTrial* const trial : Candidates(goal_, trials)) {
     EDO_ASSIGN_OR_RETURN(auto learned,
-                         storage::Codec::Learn(trial->codec, dim_, sample, learn_));
+                         storage::Codec::Learn(trial->codec, dim_, source_.sample, learn_));
     EDO_ASSIGN_OR_RETURN(const auto codec, storage::Codec::Make(trial->codec, dim_, learned));
     bool fits = false;
     EDO_ASSIGN_OR_RETURN(const QualityReport quality, Measure(*codec, &fits));

@@ -1,13 +1,14 @@
-// CodecChooser: the codec that keeps a goal over all rows of a spool. Codecs are tried on a sample;
+// CodecChooser: the codec that keeps a goal over all rows of a table. Codecs are tried on a sample;
 // those that may keep the goal are then held against every row, the best first.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "edo/codec_goal.h"
 #include "engine/codec_trials.h"
-#include "engine/row_spool.h"
 
 namespace edo::engine {
 
@@ -18,9 +19,15 @@ class CodecChooser {
     std::vector<std::byte> learned;
     std::string figures;  // in words
   };
-  // `spool` and `learn` outlive the chooser.
-  CodecChooser(const CodecGoal& goal, uint32_t dim, RowSpool* spool,
-               const storage::LearnOptions& learn);
+  using RowsFunction = std::function<Status(std::span<const float> rows)>;  // (count, dim)
+  struct Source {
+    uint32_t dim = 0;
+    uint64_t rows = 0;
+    std::vector<float> sample;                            // at random, in random order
+    std::function<Status(const RowsFunction&)> for_each;  // all rows, as often as it is called
+  };
+  // `learn` outlives the chooser.
+  CodecChooser(const CodecGoal& goal, Source source, const storage::LearnOptions& learn);
 
   // kBadInput when no codec keeps the goal.
   Result<Choice> Run();
@@ -30,8 +37,8 @@ class CodecChooser {
   Result<QualityReport> Measure(const storage::Codec& codec, bool* fits);
 
   const CodecGoal goal_;
-  const uint32_t dim_;
-  RowSpool* const spool_;
+  const Source source_;
+  const uint32_t dim_ = source_.dim;
   const storage::LearnOptions& learn_;
 };
 

@@ -37,7 +37,8 @@ double DecodeTime(const storage::Codec& codec, const std::vector<std::byte>& cod
     if (at >= rows) at = 0;
     const size_t count = std::min(kBatch, rows - at);
     const auto start = Clock::now();
-    codec.DecodeGather(order.data() + at, places.data(), count, {out.data(), FloatType::kF32, 0, 0});
+    codec.DecodeGather(order.data() + at, places.data(), count,
+                       {out.data(), FloatType::kF32, 0, 0});
     times.push_back(SecondsSince(start) * 1e9 / static_cast<double>(count));
   }
   std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2),
@@ -87,11 +88,11 @@ std::vector<std::vector<CodecSpec>> Families(uint32_t dim) {
   return families;
 }
 
-const CodecSpec kSingles[] = {
-    Spec(CodecKind::kF32),          Spec(CodecKind::kF16),           Spec(CodecKind::kBF16),
-    Spec(CodecKind::kInt8),         Spec(CodecKind::kF8),            Spec(CodecKind::kL4Plus4),
-    Spec(CodecKind::kInt8, true),   Spec(CodecKind::kL4Plus4, true), Spec(CodecKind::kL4),
-    Spec(CodecKind::kL4, true)};
+const CodecSpec kSingles[] = {Spec(CodecKind::kF32),        Spec(CodecKind::kF16),
+                              Spec(CodecKind::kBF16),       Spec(CodecKind::kInt8),
+                              Spec(CodecKind::kF8),         Spec(CodecKind::kL4Plus4),
+                              Spec(CodecKind::kInt8, true), Spec(CodecKind::kL4Plus4, true),
+                              Spec(CodecKind::kL4),         Spec(CodecKind::kL4, true)};
 
 // How far a sample may miss and the whole table still keep a goal.
 bool MayKeep(const CodecGoal& goal, const CodecTrial& trial) {
@@ -129,13 +130,12 @@ void DecodeInThreads(const storage::Codec& codec, std::span<const std::byte> cod
                      uint32_t threads, std::vector<float>* rows) {
   const size_t count = codes.size() / codec.row_bytes();
   rows->resize(count * codec.dim());
-  (void)storage::ParallelFor(
-      (count + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](size_t block) {
-        const size_t first = block * kRowsAtOnce;
-        codec.Decode(codes.data() + first * codec.row_bytes(), std::min(kRowsAtOnce, count - first),
-                     {rows->data() + first * codec.dim(), FloatType::kF32, 0, 0});
-        return Status::Ok();
-      });
+  (void)storage::ParallelFor((count + kRowsAtOnce - 1) / kRowsAtOnce, threads, [&](size_t block) {
+    const size_t first = block * kRowsAtOnce;
+    codec.Decode(codes.data() + first * codec.row_bytes(), std::min(kRowsAtOnce, count - first),
+                 {rows->data() + first * codec.dim(), FloatType::kF32, 0, 0});
+    return Status::Ok();
+  });
 }
 
 TrialRows::TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options)
@@ -215,8 +215,7 @@ std::vector<std::string> MissedOf(const CodecGoal& goal, const QualityReport& qu
                                   uint64_t bytes) {
   std::vector<std::string> missed = edo::MissedOf(goal.quality, quality);
   if (goal.max_bytes && bytes > *goal.max_bytes) {
-    missed.push_back(std::to_string(bytes) + " bytes are above " +
-                     std::to_string(*goal.max_bytes));
+    missed.push_back(std::to_string(bytes) + " bytes are above " + std::to_string(*goal.max_bytes));
   }
   return missed;
 }

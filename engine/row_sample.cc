@@ -31,8 +31,7 @@ Result<std::vector<float>> SampleOf(const TableImpl& table, uint64_t seed) {
     const uint64_t n = std::min(kAtOnce, count - done);
     codes.resize(n * info.row_bytes);
     EDO_RETURN_IF_ERROR(table.ReadCodes(std::span(rows).subspan(done, n), codes.data()));
-    table.codec().Decode(codes.data(), n,
-                         {sample.data() + done * info.dim, FloatType::kF32, 0, 0});
+    table.codec().Decode(codes.data(), n, {sample.data() + done * info.dim, FloatType::kF32, 0, 0});
   }
   return sample;
 }

@@ -270,11 +270,28 @@ Status StoreImpl::WriteCommit(std::vector<CatalogEntry> puts, std::vector<std::s
 
 Status StoreImpl::CommitTable(TableRecord record, bool replace, storage::BulkWriter* writer) {
   const std::unique_lock lock(mutex_);
+  if (tables_.contains(record.info.name) && !replace) {
+    return Status::AlreadyExists("table '" + record.info.name +
+                                 "' was made by another writer meanwhile");
+  }
+  return CommitLocked(std::move(record), writer);
+}
+
+Status StoreImpl::CommitRecoded(TableRecord record, uint64_t expected,
+                                storage::BulkWriter* writer) {
+  const std::unique_lock lock(mutex_);
+  const auto old = tables_.find(record.info.name);
+  if (old == tables_.end()) return UnknownTable(record.info.name);
+  if (old->second.record.info.generation != expected) {
+    return Status::AlreadyExists("table '" + record.info.name +
+                                 "' was replaced meanwhile; it is left as it is now");
+  }
+  return CommitLocked(std::move(record), writer);
+}
+
+Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer) {
   const std::string name = record.info.name;
   const auto old = tables_.find(name);
-  if (old != tables_.end() && !replace) {
-    return Status::AlreadyExists("table '" + name + "' was made by another writer meanwhile");
-  }
   EDO_RETURN_IF_ERROR(context_->rows->Ingest(writer));
   auto pin = std::make_shared<GenerationPin>(context_, record.info.generation);
   const Status s = WriteCommit({{TableRecordName(name), storage::EncodeTableRecord(record)}}, {});

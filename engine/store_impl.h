@@ -60,21 +60,25 @@ class StoreImpl : public Store {
   // For TableWriter: a generation number never used before, and the commit of what it wrote.
   Result<uint64_t> NewGeneration();
   Status CommitTable(storage::TableRecord record, bool replace, storage::BulkWriter* writer);
+  // The same in place of generation `expected` only: kAlreadyExists when the table has another one
+  // by now, kNotFound when it is gone.
+  Status CommitRecoded(storage::TableRecord record, uint64_t expected, storage::BulkWriter* writer);
   // Makes a finished generation readable that is no table and never becomes one. Its pages go with
   // the pin; should the process end before, with the next writable open.
   Result<std::shared_ptr<GenerationPin>> Stage(uint64_t generation, storage::BulkWriter* writer);
   const std::shared_ptr<StoreContext>& context() const { return context_; }
+  Status CheckWritable() const;
   // kAlreadyExists when the table is there and may not be replaced.
   Status CheckMayCreate(std::string_view name, bool replace) const;
 
  private:
+  Status CommitLocked(storage::TableRecord record, storage::BulkWriter* writer);
   struct Entry {
     storage::TableRecord record;
     std::shared_ptr<GenerationPin> pin;
   };
 
   StoreImpl(std::shared_ptr<StoreContext> context, CatalogState state);
-  Status CheckWritable() const;
   Status UnknownTable(std::string_view name) const;  // needs mutex_
   // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.
   Status WriteCommit(std::vector<storage::CatalogEntry> puts, std::vector<std::string> deletes);

@@ -222,7 +222,10 @@ Status TableWriterImpl::AppendRows(
 
 Status TableWriterImpl::ChooseCodec(const storage::LearnOptions& learn,
                                     std::vector<std::byte>* learned) {
-  CodecChooser chooser(*options_.choose_codec, options_.dim, spool_.get(), learn);
+  CodecChooser::Source source{
+      options_.dim, rows_, spool_->TakeSample(),
+      [this](const CodecChooser::RowsFunction& each) { return spool_->ForEach(each); }};
+  CodecChooser chooser(*options_.choose_codec, std::move(source), learn);
   EDO_ASSIGN_OR_RETURN(CodecChooser::Choice choice, chooser.Run());
   options_.codec = choice.codec;
   options_.metadata["edo.codec.choice"] = std::move(choice.figures);

@@ -69,7 +69,7 @@ class TableWriterImpl : public TableWriter {
 
   StoreImpl* const store_;
   const std::string name_;
-  TableOptions options_;  // `codec` is set when it is chosen
+  TableOptions options_;                   // `codec` is set when it is chosen
   std::unique_ptr<storage::Codec> codec_;  // null while rows wait
   std::unique_ptr<GenerationWriter> generation_;
   std::unique_ptr<RowSpool> spool_;

@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<Verb>> AddVerbs(CLI::App* app) {
   using Maker = std::unique_ptr<Verb> (*)(CLI::App*);
   constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,     MakeInfo,       MakeGet,
                                MakeNn,     MakeStats,  MakeVerify, MakeAnalyze,    MakeEval,
-                               MakeAdvise, MakeDrop,   MakeRename, MakeCompletions};
+                               MakeAdvise, MakeRecode, MakeDrop,   MakeRename, MakeCompletions};
   std::vector<std::unique_ptr<Verb>> verbs;
   for (Maker make : kMakers) verbs.push_back(make(app));
   return verbs;

@@ -1,8 +1,13 @@
-// edo advise: what would serve a table better, judged from a recording of its use. Each kind of
-// advice is a mode that an option of its own asks for.
+// edo advise: what would serve a table better. With --order, the order of its rows, judged from a
+// recording of its use; else the codec, tried on a sample of a table or of a file.
+#include <cstdio>
+
 #include "edo/advise.h"
+#include "edo/codec_choice.h"
 #include "tools/common.h"
 #include "tools/progress.h"
+#include "tools/signals.h"
+#include "tools/source_options.h"
 #include "tools/text.h"
 #include "tools/verb.h"
 
@@ -12,8 +17,19 @@ namespace {
 class AdviseVerb final : public Verb {
  public:
   explicit AdviseVerb(CLI::App* app) : Verb(app) {
-    AddStore(&store_);
+    AddSourceOptions(app, &source_, "FILE", false);
+    AddStore(&store_, false);
     AddTable(&table_, "Table to advise on; not needed when the store has only one");
+    AddGoal(&codecs_.goal);
+    app->add_option("--codecs", codec_words_,
+                    "Try these codecs instead of the ladder; may be given again")
+        ->type_name("SPEC")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->take_all();
+    AddCount("--threads", &threads_, 1, 256, "Threads that learn and encode")
+        ->type_name("N")
+        ->default_str("2");
     app->add_option("--order", options_.trace,
                     "Compare orders of rows on this trace: the keys of a batch on a line")
         ->type_name(kFileType);
@@ -27,14 +43,19 @@ class AdviseVerb final : public Verb {
         ->type_name("PERCENT")
         ->default_str("5");
     app->footer(
-        "Example:\n  edo advise --store vectors.edo --table glove --order lookups.txt\n"
-        "The first half of the trace is known to the orders, the later half is replayed.\n"
-        "Nothing is changed; `edo import --order` stores a table in another order.");
+        "Examples:\n  edo advise glove.6B.100d.txt --min-cosine 0.99\n"
+        "  edo advise --store vectors.edo --table glove --max-rel-error 0.01 --at mean\n"
+        "  edo advise --store vectors.edo --table glove --order lookups.txt\n"
+        "Codecs are tried on a sample; errors are of rows that they have not seen. With\n"
+        "--order the first half of the trace is known, the later half is replayed. Nothing\n"
+        "is changed: `edo import` and `edo recode` take the codec, `edo import` the order.\n"
+        "Exit code 3: no codec keeps what was asked for.");
   }
 
   int Run(Console* console) override {
-    if (options_.trace.empty()) {
-      return console->Usage("say what to advise on: --order TRACE", "advise");
+    if (options_.trace.empty()) return RunCodecs(console);
+    if (!source_.source.path.empty() || store_.empty()) {
+      return console->Usage("--order goes with --store", "advise");
     }
     const auto store = OpenForReading(store_, *console);
     if (!store.ok()) return console->Fail(store.status());
@@ -47,6 +68,112 @@ class AdviseVerb final : public Verb {
   }
 
  private:
+  int RunCodecs(Console* console) {
+    const bool has_file = !source_.source.path.empty();
+    if (has_file == !store_.empty()) {
+      return console->Usage("give either a FILE or --store", "advise");
+    }
+    for (const std::string& word : codec_words_) {
+      const auto codec = CodecSpec::Parse(word);
+      if (!codec.ok()) return console->Usage(codec.status().message(), "advise");
+      codecs_.codecs.push_back(*codec);
+    }
+    codecs_.threads = static_cast<uint32_t>(threads_);
+    const auto advice = has_file ? AdviseFile(*console) : AdviseTable(*console);
+    if (!advice.ok()) {
+      return advice.status().code() == StatusCode::kInvalidArgument
+                 ? console->Usage(advice.status().message(), "advise")
+                 : console->Fail(advice.status());
+    }
+    const bool has_goal = !codecs_.goal.quality.empty() || codecs_.goal.max_bytes;
+    console->json ? PrintCodecsJson(console, *advice) : PrintCodecs(console, *advice, has_goal);
+    if (!has_goal || advice->best) return kExitOk;
+    console->Note("no codec keeps what was asked for");
+    return kExitThreshold;
+  }
+
+  Result<CodecAdvice> AdviseFile(const Console& console) {
+    EDO_ASSIGN_OR_RETURN(SourceOptions source, source_.Resolve());
+    source.cancelled = [] { return Interrupted(); };
+    ProgressBar bar(console, "advise");
+    codecs_.progress = bar.Function();
+    return AdviseCodec(source, codecs_);
+  }
+
+  Result<CodecAdvice> AdviseTable(const Console& console) {
+    EDO_ASSIGN_OR_RETURN(const auto store, OpenForReading(store_, console));
+    EDO_ASSIGN_OR_RETURN(const auto table, OpenNamedTable(*store, table_));
+    ProgressBar bar(console, "advise");
+    codecs_.progress = bar.Function();
+    return AdviseCodec(*table, codecs_);
+  }
+
+  static std::string Number(const char* format, double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+  }
+
+  void PrintCodecs(Console* console, const CodecAdvice& advice, bool has_goal) const {
+    console->Note(HumanCount(advice.rows) + " rows of dim " + std::to_string(advice.dim) +
+                  "; learned from " + HumanCount(advice.rows_learned) + " rows, measured on " +
+                  HumanCount(advice.rows_tested) +
+                  (advice.held_out ? " others" : ", the same ones"));
+    console->out().Write(
+        "codec\tbits\tbytes\trel error\tcosine mean\tp1\tworst\toverlap\tdecode ns\tkeeps\n");
+    for (const CodecTrial& trial : advice.trials) {
+      const QualityReport& q = trial.quality;
+      const std::string keeps = trial.missed.empty() ? (has_goal ? "yes" : "-") : trial.missed[0];
+      console->out().Write(trial.codec.ToString() + "\t" + Number("%.3f", trial.bits) + "\t" +
+                           std::to_string(trial.bytes) + "\t" + Number("%.3g", q.rel_error_mean) +
+                           "\t" + Number("%.5f", q.cosine_mean) + "\t" +
+                           Number("%.5f", q.cosine_p1) + "\t" + Number("%.5f", q.cosine_worst) +
+                           "\t" + (q.overlap ? Number("%.3f", *q.overlap) : "-") + "\t" +
+                           Number("%.0f", trial.decode_ns) + "\t" + TsvField(keeps) + "\n");
+    }
+    if (has_goal) {
+      console->out().Write("best\t" + (advice.best ? advice.best->ToString() : "-") + "\n");
+    }
+  }
+
+  void PrintCodecsJson(Console* console, const CodecAdvice& advice) const {
+    JsonWriter writer(&console->out());
+    writer.BeginObject();
+    writer.Field("schema", "edo.advise.codec/1");
+    writer.Field("rows", advice.rows);
+    writer.Field("dim", uint64_t{advice.dim});
+    writer.Field("rows_learned", advice.rows_learned);
+    writer.Field("rows_tested", advice.rows_tested);
+    writer.Field("held_out", advice.held_out);
+    writer.Name("codecs");
+    writer.BeginArray();
+    for (const CodecTrial& trial : advice.trials) {
+      const QualityReport& q = trial.quality;
+      writer.BeginObject();
+      writer.Field("codec", trial.codec.ToString());
+      writer.Field("bits", trial.bits);
+      writer.Field("row_bytes", trial.row_bytes);
+      writer.Field("bytes", trial.bytes);
+      writer.Field("rel_error_mean", q.rel_error_mean);
+      writer.Field("rel_error_p99", q.rel_error_p99);
+      writer.Field("cosine_mean", q.cosine_mean);
+      writer.Field("cosine_p1", q.cosine_p1);
+      writer.Field("cosine_worst", q.cosine_worst);
+      if (q.overlap) writer.Field("overlap", *q.overlap);
+      writer.Field("learn_seconds", trial.learn_seconds);
+      writer.Field("encode_ns", trial.encode_ns);
+      writer.Field("decode_ns", trial.decode_ns);
+      writer.Name("missed");
+      writer.BeginArray();
+      for (const std::string& miss : trial.missed) writer.String(miss);
+      writer.EndArray();
+      writer.EndObject();
+    }
+    writer.EndArray();
+    if (advice.best) writer.Field("best", advice.best->ToString());
+    writer.EndObject();
+  }
+
   Result<OrderAdvice> Advise(const Console& console, const Table& table) {
     ProgressBar bar(console, "advise");
     options_.progress = bar.Function();
@@ -115,13 +242,17 @@ class AdviseVerb final : public Verb {
 
   std::string store_, table_;
   AdviseOptions options_;
+  SourceArgs source_;
+  AdviseCodecOptions codecs_;
+  std::vector<std::string> codec_words_;
+  uint64_t threads_ = 2;
 };
 
 }  // namespace
 
 std::unique_ptr<Verb> MakeAdvise(CLI::App* parent) {
   return std::make_unique<AdviseVerb>(
-      parent->add_subcommand("advise", "Say which order of rows a recorded use asks for"));
+      parent->add_subcommand("advise", "Say which codec, or order of rows, would serve better"));
 }
 
 }  // namespace edo::tools

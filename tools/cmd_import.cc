@@ -32,9 +32,12 @@ class ImportVerb final : public Verb {
     AddStore(&store_);
     AddTable(&options_.table, "Name of the table; default: the file's name without extensions");
     app->add_option("--codec", codec_,
-                    "How rows are stored; INT8 is a quarter of F32. Default: the smallest of F32 "
-                    "F16 BF16 that keeps every bit")
-        ->type_name("F32|F16|BF16|INT8");
+                    "How rows are stored: F32 F16 BF16 INT8 F8 L4 L4+4 P,INT8 P,L4 P,L4+4 "
+                    "PQ25x8 OPQ25,PQ25x8 RQ12x8 ...; `auto`: the smallest that keeps what "
+                    "--min-cosine and its like ask for. Default: the smallest of F32 F16 BF16 "
+                    "that keeps every bit")
+        ->type_name("SPEC");
+    AddGoal(&goal_);
     AddStrictness(&source_.source, &options_.on_duplicate);
     app->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
         ->type_name(kFileType);
@@ -81,6 +84,7 @@ class ImportVerb final : public Verb {
 
   SourceArgs source_;
   ImportOptions options_;
+  CodecGoal goal_;
   std::string store_, codec_, order_ = "file", bad_rows_;
   std::vector<std::string> meta_;
   uint64_t limit_ = UINT64_MAX, threads_ = 2;
@@ -96,7 +100,16 @@ Status ImportVerb::FillOptions() {
     }
     options_.table = TableNameOf(options_.source.path);
   }
-  if (!codec_.empty()) {
+  if (codec_ == "auto") {
+    if (goal_.quality.empty() && !goal_.max_bytes) {
+      return Status::InvalidArgument(
+          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
+          "or --max-bytes");
+    }
+    options_.choose_codec = goal_;
+  } else if (!goal_.quality.empty() || goal_.max_bytes) {
+    return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
+  } else if (!codec_.empty()) {
     EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
   }
   auto order = RowOrder::Parse(order_);
@@ -171,6 +184,9 @@ void ImportVerb::Report(Console* console, const ImportReport& report, const Impo
                 HumanCount(static_cast<uint64_t>(static_cast<double>(report.rows_read) /
                                                  std::max(seconds, 1e-6))) +
                 " rows/s)");
+  if (options_.choose_codec) {
+    console->Note("chosen: " + table.metadata.at("edo.codec.choice"));
+  }
   console->Note("size: " + HumanBytes(PlainBytes(table)) + " as plain F32, " +
                 HumanBytes(report.input_bytes) + " in the file -> " +
                 HumanBytes(table.chunk_file_bytes) + " rows + " + HumanBytes(table.key_file_bytes) +

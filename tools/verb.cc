@@ -48,6 +48,32 @@ CLI::Option* Verb::AddCount(const char* name, uint64_t* target, uint64_t least, 
       help);
 }
 
+void Verb::AddGoal(CodecGoal* goal) {
+  QualityBudget* const quality = &goal->quality;
+  AddNumber(
+      "--max-rel-error", [=](double v) { quality->max_rel_error = v; }, 0, HUGE_VAL,
+      "Codecs must keep the relative squared error at --at to this")
+      ->type_name("E");
+  AddNumber(
+      "--min-cosine", [=](double v) { quality->min_cosine = v; }, -1, 1,
+      "Codecs must keep the cosine to the original at --at at least at this")
+      ->type_name("C");
+  AddChoice<QualityBudget::At>("--at", &quality->at,
+                               {{"mean", QualityBudget::At::kMean},
+                                {"p1", QualityBudget::At::kP1},
+                                {"worst", QualityBudget::At::kWorst}},
+                               "Which row these mean: the mean, the first percentile from the "
+                               "worst, or the worst");
+  AddNumber(
+      "--min-overlap", [=](double v) { quality->min_overlap = v; }, 0, 1,
+      "Of the 10 nearest rows at least this share must stay nearest")
+      ->type_name("O");
+  AddNumber(
+      "--max-bytes", [=](double v) { goal->max_bytes = static_cast<uint64_t>(v); }, 1, 1e18,
+      "Bytes that the rows may take, without keys; of the codecs that fit, the closest is best")
+      ->type_name("B");
+}
+
 CLI::Option* Verb::AddNumber(const char* name, std::function<void(double)> set, double least,
                              double most, const char* help) {
   return app_->add_option_function<std::string>(

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "edo/codec_goal.h"
 #include "edo/store.h"
 #include "edo/transfer.h"
 #include "tools/console.h"
@@ -48,6 +49,8 @@ class Verb {
   CLI::Option* AddChoice(const char* name, Value* target,
                          std::vector<std::pair<std::string, Value>> choices, const char* help);
 
+  // What is asked of a codec: --max-rel-error, --min-cosine, --at, --min-overlap, --max-bytes.
+  void AddGoal(CodecGoal* goal);
   // How strictly an input file is read: --header, --on-duplicate, --non-finite, --invalid-utf8,
   // --on-bad-row.
   void AddStrictness(SourceOptions* source, OnDuplicate* on_duplicate);
@@ -100,6 +103,7 @@ std::unique_ptr<Verb> MakeVerify(CLI::App* parent);
 std::unique_ptr<Verb> MakeAnalyze(CLI::App* parent);
 std::unique_ptr<Verb> MakeEval(CLI::App* parent);
 std::unique_ptr<Verb> MakeAdvise(CLI::App* parent);
+std::unique_ptr<Verb> MakeRecode(CLI::App* parent);
 std::unique_ptr<Verb> MakeDrop(CLI::App* parent);
 std::unique_ptr<Verb> MakeRename(CLI::App* parent);
 std::unique_ptr<Verb> MakeCompletions(CLI::App* parent);

@@ -26,12 +26,12 @@ namespace edo {
 struct CodecTrial {
   CodecSpec codec;
   uint64_t row_bytes = 0;
-  uint64_t bytes = 0;   // of all rows of the table and what the codec has learned
-  double bits = 0;      // of `row_bytes` a value
+  uint64_t bytes = 0;  // of all rows of the table and what the codec has learned
+  double bits = 0;     // of `row_bytes` a value
   QualityReport quality;
   double learn_seconds = 0;
-  double encode_ns = 0;  // a row, one thread
-  double decode_ns = 0;  // a row to f32, rows at random places of the sample, one thread
+  double encode_ns = 0;             // a row, one thread
+  double decode_ns = 0;             // a row to f32, rows at random places of the sample, one thread
   std::vector<std::string> missed;  // of the goal, in words; also why rows could not be encoded
 };
 
@@ -52,7 +52,7 @@ struct CodecAdvice {
   uint32_t dim = 0;
   uint64_t rows_learned = 0;  // that codecs which learn were taught
   uint64_t rows_tested = 0;
-  bool held_out = false;  // whether no row tested was among those learned
+  bool held_out = false;           // whether no row tested was among those learned
   std::vector<CodecTrial> trials;  // by bytes, the largest first
   std::optional<CodecSpec> best;   // none: nothing keeps the goal
 };

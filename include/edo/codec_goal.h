@@ -21,8 +21,8 @@ struct QualityBudget {
 };
 
 // Of the codecs that keep `quality`, the one of fewest bytes. With `max_bytes` (of rows and of what
-// the codec has learned, without keys): of those that fit and keep `quality`, the one of the highest
-// 1st percentile of cosine.
+// the codec has learned, without keys): of those that fit and keep `quality`, the one of the
+// highest 1st percentile of cosine.
 struct CodecGoal {
   QualityBudget quality;
   std::optional<uint64_t> max_bytes;

@@ -18,11 +18,11 @@
 #include <string_view>
 #include <vector>
 
+#include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
 #include "edo/options.h"
 #include "edo/row_order.h"
 #include "edo/stats.h"
-#include "edo/codec_goal.h"
 #include "edo/status.h"
 #include "edo/table.h"
 
@@ -40,8 +40,9 @@ struct TableOptions {
   CodecSpec codec{};
   uint32_t dim = 0;  // 1 .. kMaxDim
   // Instead of `codec`: at Commit the codec that keeps this goal over all rows, the best by it, of
-  // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as metadata
-  // "edo.codec.choice". kBadInput when none keeps it (never without max_bytes: F32 keeps all).
+  // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as
+  // metadata "edo.codec.choice". kBadInput when none keeps it (never without max_bytes: F32 keeps
+  // all).
   std::optional<CodecGoal> choose_codec{};
   // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
   // Table::Learned gives it; empty: learn from the rows.

@@ -147,8 +147,8 @@ Status ArchiveReader::TakeLearned(bool has_learned) {
     EDO_RETURN_IF_ERROR(ReadRecord(&kind));
     if (kind != ArchiveRecord::kLearned || payload_.empty() ||
         payload_.size() > bytes - info_.learned.size()) {
-      return Bad("a record that is not the rest of the " + std::to_string(bytes) +
-                 " bytes that " + info_.dtype + " has learned");
+      return Bad("a record that is not the rest of the " + std::to_string(bytes) + " bytes that " +
+                 info_.dtype + " has learned");
     }
     const auto* const from = reinterpret_cast<const std::byte*>(payload_.data());
     info_.learned.insert(info_.learned.end(), from, from + payload_.size());

@@ -44,9 +44,8 @@ class ArchiveWriter final : public WriterBase {
     for (size_t at = 0; at < target_.learned.size(); at += kBlockBytes) {
       const auto piece =
           target_.learned.subspan(at, std::min(size_t{kBlockBytes}, target_.learned.size() - at));
-      EDO_RETURN_IF_ERROR(
-          WriteRecord(ArchiveRecord::kLearned,
-                      {reinterpret_cast<const char*>(piece.data()), piece.size()}));
+      EDO_RETURN_IF_ERROR(WriteRecord(ArchiveRecord::kLearned,
+                                      {reinterpret_cast<const char*>(piece.data()), piece.size()}));
     }
     return Status::Ok();
   }
