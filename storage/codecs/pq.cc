@@ -75,9 +75,11 @@ class PQCodec final : public RowCodec {
         normals[i] = {};
         kernels::NormalRow::Make(rows + (at + i) * dim, this->dim(), &normals[i]);
         roots[i] = std::sqrt(normals[i].energy / static_cast<float>(dim));
-        const float factor = roots[i] > 0 ? normals[i].up / roots[i] : 0;
         float* const vector = &vectors[i * dim];
-        kernels::Scale(rows + (at + i) * dim, dim, factor, spec().rotated ? unit.data() : vector);
+        float* const row = spec().rotated ? unit.data() : vector;
+        // In two steps: up / root may be beyond the largest float.
+        kernels::Scale(rows + (at + i) * dim, dim, normals[i].up, row);
+        kernels::Scale(row, dim, roots[i] > 0 ? 1 / roots[i] : 0, row);
         if (spec().rotated) Rotate(unit.data(), vector);
       }
       for (uint32_t p = 0; p < row_format().parts; ++p) {

@@ -132,7 +132,9 @@ class RQCodec final : public RowCodec {
       kernels::NormalRow normal;
       if (!kernels::NormalRow::Make(row, dim(), &normal)) continue;
       const float root = std::sqrt(normal.energy / static_cast<float>(dim()));
-      kernels::Scale(row, dim(), normal.up / root, unit.data());
+      // In two steps: up / root may be beyond the largest float.
+      kernels::Scale(row, dim(), normal.up, unit.data());
+      kernels::Scale(unit.data(), dim(), 1 / root, unit.data());
       beam.Start(unit.data(), dim());
       for (uint32_t stage = 0; stage < format.parts; ++stage) beam.Extend(stages_, stage);
       const Beam::Path& best = beam.paths.front();
