@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
     if (whole) {
       WriteRows<Decoder, P, P::kAhead, true>(args, divider, moves, count);
     } else {
-      WriteRows<Decoder, P, 2, false>(args, divider, moves, count);
+      WriteRows<Decoder, P, (P::kAhead < 2 ? P::kAhead : 2), false>(args, divider, moves, count);
     }
     warp.Sync();  // `moves` is written again
   }

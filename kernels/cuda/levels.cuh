@@ -31,8 +31,8 @@ struct E4M3Levels {
 __device__ __forceinline__ uint32_t L4TableByte(uint64_t table, uint32_t word, uint32_t i) {
   const uint32_t negative = ~word >> 3 & 0x11111111u;  // of every nibble: 1 below 8
   const uint32_t outwards = (word ^ negative * 7) & 0x77777777u;
-  const uint32_t four = __byte_perm(static_cast<uint32_t>(table), static_cast<uint32_t>(table >> 32),
-                                    outwards >> 16 * (i / 4));
+  const uint32_t four = __byte_perm(static_cast<uint32_t>(table),
+                                    static_cast<uint32_t>(table >> 32), outwards >> 16 * (i / 4));
   return four >> 8 * (i % 4) & 0xffu;
 }
 __device__ __forceinline__ float L4Signed(float magnitude, uint32_t word, uint32_t i) {

@@ -43,6 +43,7 @@ template <class Decoder, bool kWholeRow = Decoder::kWholeRow>
 struct PoolPiece {
   static constexpr uint32_t kCodeBytes = 4 * kValues / Decoder::kValuesAWord;
   static constexpr uint32_t kAhead = kCodeBytes <= 4 ? 8 : 4;
+  static constexpr uint32_t kMostPieces = Decoder::kProfile ? 2 : 4;  // of a lane
   Words<kCodeBytes / 4 == 0 ? 1 : kCodeBytes / 4> codes;
 
   __device__ void Fetch(const RowFormat&, const BlockView& blocks, uint32_t slot, uint32_t column) {
@@ -58,14 +59,15 @@ struct PoolPiece {
                          uint32_t, const Columns& columns, float* out) const {
 #pragma unroll
     for (uint32_t v = 0; v < kValues; ++v) {
-      out[v] = decoder.Value(codes.at[v / Decoder::kValuesAWord], v % Decoder::kValuesAWord,
-                             columns, v);
+      out[v] =
+          decoder.Value(codes.at[v / Decoder::kValuesAWord], v % Decoder::kValuesAWord, columns, v);
     }
   }
 };
 template <class Decoder>
 struct PoolPiece<Decoder, true> {
-  static constexpr uint32_t kAhead = 4;
+  static constexpr uint32_t kAhead = Decoder::kAhead;
+  static constexpr uint32_t kMostPieces = 2;
   typename Decoder::template Codes<kValues> codes;
 
   __device__ void Fetch(const RowFormat& format, const BlockView& blocks, uint32_t slot,
@@ -74,18 +76,18 @@ struct PoolPiece<Decoder, true> {
   }
   template <class Columns>
   __device__ void Values(const Decoder& decoder, const RowFormat& format, const BlockView& blocks,
-                         uint32_t slot, uint32_t column, const Columns& columns,
-                         float* out) const {
+                         uint32_t slot, uint32_t column, const Columns& columns, float* out) const {
     decoder.Values(codes, format, CachedCodes{CodesOf(blocks, slot)}, column, columns, out);
   }
 };
 
 // N lanes a bag, kPieces pieces of four columns a lane in one panel.
 template <class Decoder, unsigned N, uint32_t kPieces>
-__global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) {
+__global__ void __launch_bounds__(kThreads, 2) ProbePoolKernel(ProbePoolArgs args) {
   constexpr uint32_t kPanel = N * kPieces * kValues;  // columns
   // Ids whose codes are under way.
-  constexpr uint32_t kAhead = kPieces > 1 ? 2 : PoolPiece<Decoder>::kAhead;
+  constexpr uint32_t kMost = PoolPiece<Decoder>::kAhead;
+  constexpr uint32_t kAhead = kPieces > 1 && kMost > 2 ? 2 : kMost;
   SHARED_ARRAY(Found, all_found, kThreads);
   const gpu::Tile<N> tile;
   Found* const found = all_found + tile.Rank() * N;
@@ -240,7 +242,7 @@ int ProbePool(const ProbePoolArgs& args, const LaunchShape& shape, gpu::StreamHa
     const uint32_t dim = args.format.dim;
     if (dim <= 16 * kValues) return launch(ProbePoolKernel<Decoder, 16, 1>, 16);
     if (dim <= 32 * kValues) return launch(ProbePoolKernel<Decoder, 32, 1>, 32);
-    return launch(ProbePoolKernel<Decoder, 32, 4>, 32);
+    return launch(ProbePoolKernel<Decoder, 32, PoolPiece<Decoder>::kMostPieces>, 32);
   });
 }
 

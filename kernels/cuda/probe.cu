@@ -69,8 +69,8 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
         SideData side{HeadSideOf(place), 0};
         if constexpr (Decoder::kProfile) side.more = more[a];
         if constexpr (Decoder::kWholeRow) {
-          decoded = P::Decode(codes[a], side, args.format, value,
-                              CachedCodes{CodesOf(blocks, place.x)});
+          decoded =
+              P::Decode(codes[a], side, args.format, value, CachedCodes{CodesOf(blocks, place.x)});
         } else {
           decoded = P::Decode(codes[a], side, args.format, value);
         }
@@ -114,7 +114,8 @@ __global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kBlocks))
     if (whole) {
       WriteRows<Decoder, P, P::kAhead, true>(args, divider, found, first, count);
     } else {
-      WriteRows<Decoder, P, 2, false>(args, divider, found, first, count);
+      WriteRows<Decoder, P, (P::kAhead < 2 ? P::kAhead : 2), false>(args, divider, found, first,
+                                                                    count);
     }
     warp.Sync();  // `found` is written again
   }

@@ -37,8 +37,8 @@ __device__ __forceinline__ RowMark MarkOf(const Found& found) {
   return static_cast<RowMark>(found.y >> 16);
 }
 __device__ __forceinline__ uint32_t HeadSideOf(const Found& found) { return found.y & 0xffffu; }
-// The next two bytes of side data, of rows that have four. A fill may have given the slot to another
-// row since the launch began, so not from the L1 cache.
+// The next two bytes of side data, of rows that have four. A fill may have given the slot to
+// another row since the launch began, so not from the L1 cache.
 __device__ __forceinline__ uint32_t MoreSideOf(const BlockView& blocks, const Found& found) {
   const std::byte* const side = blocks.Entry(found.x / kSlots, found.x % kSlots) + kEntrySide;
   return gpu::LoadRelaxed(reinterpret_cast<const uint16_t*>(side + 2));

@@ -160,8 +160,8 @@ struct PieceOutput {
     } else {
 #pragma unroll
       for (uint32_t w = 0; w < kOutWords; w += 4) {
-        gpu::StoreVecStreaming(
-            to + 4 * w, make_uint4(out.at[w], out.at[w + 1], out.at[w + 2], out.at[w + 3]));
+        gpu::StoreVecStreaming(to + 4 * w,
+                               make_uint4(out.at[w], out.at[w + 1], out.at[w + 2], out.at[w + 3]));
       }
     }
   }
@@ -230,8 +230,8 @@ struct Piece : PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()> {
 template <class Decoder, FloatType kOut>
 struct Piece<Decoder, kOut, true> : PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()> {
   using Base = PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()>;
-  static constexpr uint32_t kAhead = 4;
-  static constexpr uint32_t kBlocks = 3;
+  static constexpr uint32_t kAhead = Decoder::kAhead;
+  static constexpr uint32_t kBlocks = kAhead == 1 ? 2 : 3;
   using Codes = typename Decoder::template Codes<Base::kValues>;
 
   template <class Row>

@@ -1,8 +1,9 @@
 // Decoders of codecs whose neighbouring values have no neighbouring codes: L4+4, PQ, OPQ, RQ. Their
 // rows are one cell, and a decoder reads of a row's codes what it needs. It has, besides what
 // row_decoders.cuh asks of all,
-//   Codes<kCount>   what is fetched ahead for kCount neighbouring values: Fetch(format, row, column)
-//   Values(codes, format, row, column, columns, out)
+//   kAhead          for how many pieces a lane may fetch at once: few where decoding is long
+//   Codes<kCount>   what is fetched ahead for kCount neighbouring values: Fetch(format, row,
+//   column) Values(codes, format, row, column, columns, out)
 //                   decodes the kCount values from `column`, a multiple of kCount, on; what it
 //                   leaves for those beyond format.dim means nothing
 // `row` says how bytes of codes are read: CachedCodes, ArrayCodes. What the table has learned is
@@ -45,6 +46,7 @@ struct ArrayCodes {
 template <class Scale>
 struct L4Plus4Decoder : Scale {
   static constexpr bool kWholeRow = true;
+  static constexpr uint32_t kAhead = 4;
   template <uint32_t kCount>
   struct Codes {
     uint32_t nibbles, fine;
@@ -103,6 +105,7 @@ __device__ __forceinline__ const std::byte* CentroidOf(const RowFormat& format,
 }
 
 struct PQDecoder : GainDecoder {
+  static constexpr uint32_t kAhead = 4;
   // The codes of all parts that kCount values lie in: at most as many bytes.
   template <uint32_t kCount>
   struct Codes {
@@ -166,6 +169,7 @@ struct PQDecoder : GainDecoder {
 };
 
 struct RotatedPQDecoder : GainDecoder {
+  static constexpr uint32_t kAhead = 1;
   // Each value takes all codes of its group.
   template <uint32_t kCount>
   struct Codes {
@@ -257,6 +261,7 @@ struct RotatedPQDecoder : GainDecoder {
 };
 
 struct RQDecoder : GainDecoder {
+  static constexpr uint32_t kAhead = 2;
   // Those of the first stages.
   template <uint32_t kCount>
   struct Codes {
