@@ -44,6 +44,7 @@ struct PoolPiece {
   static constexpr uint32_t kCodeBytes = 4 * kValues / Decoder::kValuesAWord;
   static constexpr uint32_t kAhead = kCodeBytes <= 4 ? 8 : 4;
   static constexpr uint32_t kMostPieces = Decoder::kProfile ? 2 : 4;  // of a lane
+  static constexpr uint32_t kBlocks = Decoder::kProfile ? 2 : 3;      // of short rows, on an SM
   Words<kCodeBytes / 4 == 0 ? 1 : kCodeBytes / 4> codes;
 
   __device__ void Fetch(const RowFormat&, const BlockView& blocks, uint32_t slot, uint32_t column) {
@@ -68,6 +69,7 @@ template <class Decoder>
 struct PoolPiece<Decoder, true> {
   static constexpr uint32_t kAhead = Decoder::kAhead;
   static constexpr uint32_t kMostPieces = 2;
+  static constexpr uint32_t kBlocks = 2;
   typename Decoder::template Codes<kValues> codes;
 
   __device__ void Fetch(const RowFormat& format, const BlockView& blocks, uint32_t slot,
@@ -83,7 +85,8 @@ struct PoolPiece<Decoder, true> {
 
 // N lanes a bag, kPieces pieces of four columns a lane in one panel.
 template <class Decoder, unsigned N, uint32_t kPieces>
-__global__ void __launch_bounds__(kThreads, 2) ProbePoolKernel(ProbePoolArgs args) {
+__global__ void __launch_bounds__(kThreads, (kPieces == 1 ? PoolPiece<Decoder>::kBlocks : 2))
+    ProbePoolKernel(ProbePoolArgs args) {
   constexpr uint32_t kPanel = N * kPieces * kValues;  // columns
   // Ids whose codes are under way.
   constexpr uint32_t kMost = PoolPiece<Decoder>::kAhead;

@@ -102,7 +102,7 @@ struct Rows {
   uint64_t Most(uint64_t wanted) const {
     if (format().codec != RowCodec::kRotatedPQ) return wanted;
     const uint64_t products = uint64_t{format().full_dim} * format().group_columns();
-    return std::min(wanted, std::max<uint64_t>(2, 1000000 / products));
+    return std::min(wanted, std::max<uint64_t>(2, 300000 / products));
   }
 };
 
