@@ -133,6 +133,7 @@ struct PQDecoder : GainDecoder {
   __device__ void Values(const Codes<kCount>& codes, const RowFormat& format, const Row&,
                          uint32_t column, const NoColumns<kCount>&, float* out) const {
     const uint32_t width = format.width();
+    const uint32_t end = min(column + kCount, format.dim);
     uint32_t part = codes.part;
     uint32_t within = column - part * width;
     const auto centroid = [&] {
@@ -141,7 +142,7 @@ struct PQDecoder : GainDecoder {
     const std::byte* at = centroid();
     const auto step = [&](uint32_t values, uint32_t next) {
       within += values;
-      if (within < width || next >= format.dim) return;
+      if (within < width || next >= end) return;  // codes of later parts were not fetched
       ++part;
       within = 0;
       at = centroid();
@@ -151,14 +152,14 @@ struct PQDecoder : GainDecoder {
         reinterpret_cast<uintptr_t>(format.learned) % 8 == 0) {
 #pragma unroll
       for (uint32_t v = 0; v < kCount; v += 4) {
-        if (column + v >= format.dim) break;
+        if (column + v >= end) break;
         LoadFourCentroids(at + within * 2, out + v);
         step(4, column + v + 4);
       }
     } else {
 #pragma unroll
       for (uint32_t v = 0; v < kCount; ++v) {
-        if (column + v >= format.dim) break;
+        if (column + v >= end) break;
         out[v] = LoadCentroid(at + within * 2);
         step(1, column + v + 1);
       }
