@@ -831,9 +831,15 @@ std::string Describe(RowCodec codec, FloatType out, uint32_t dim, uint32_t cell_
          std::to_string(cell_bytes) + " seed " + std::to_string(seed);
 }
 
+// Each codec, type and dimension draws its own case.
+uint64_t DrawOf(const Rows& rows, FloatType out, uint64_t seed) {
+  const uint64_t what = static_cast<uint64_t>(rows.format().codec) * 3 + static_cast<uint64_t>(out);
+  return Hash(seed + rows.format().dim + (what << 32));
+}
+
 void CheckDecodingOf(Backend& backend, const Rows& rows, FloatType out, uint32_t cell_bytes,
                      uint64_t seed) {
-  std::mt19937_64 random(Hash(seed * 31 + rows.format().dim));
+  std::mt19937_64 random(DrawOf(rows, out, seed * 31));
   constexpr uint64_t kTableRows = 60;
   Cache cache(backend, rows, cell_bytes, 2, static_cast<uint32_t>(seed % 4), 1 + seed % 1000,
               kTableRows);
@@ -856,7 +862,7 @@ void CheckDecodingOf(Backend& backend, const Rows& rows, FloatType out, uint32_t
 
 void CheckPoolingOf(Backend& backend, const Rows& rows, FloatType out, uint32_t cell_bytes,
                     uint64_t seed) {
-  std::mt19937_64 random(Hash(seed * 37 + rows.format().dim));
+  std::mt19937_64 random(DrawOf(rows, out, seed * 37));
   constexpr uint64_t kTableRows = 40;
   Cache cache(backend, rows, cell_bytes, 2, 1, 777, kTableRows);
   cache.Fill(Different(36, kTableRows, random), 0, 1, random);
