@@ -99,6 +99,21 @@ Chosen SearchScale(const float* row, uint32_t dim, const NormalRow& normal) {
   return best;
 }
 
+constexpr uint16_t kLeastNormalBits = 0x0080;  // 2^-126 as bfloat16
+
+// Squared error of the normal row through L4+4 with this scale.
+float FineError(const float* row, uint32_t dim, const NormalRow& normal, float scale) {
+  float error = 0;
+  for (uint32_t i = 0; i < dim; ++i) {
+    const float x = row[i] * normal.up;
+    const uint32_t nibble = NearestNibble(x / scale);
+    const uint32_t step = StepOf(x / scale, nibble);
+    const float off = x - static_cast<float>(L4Plus4Level64(nibble, step)) * 0x1p-6f * scale;
+    error += off * off;
+  }
+  return error;
+}
+
 // ---- decode ----
 
 EDO_SIMD_CLONES
@@ -137,6 +152,10 @@ float EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
       chosen.bits = least;
       chosen.scale = BF16ToF32(least) * normal.up;
     }
+  }
+  // L4+4 has no level of zero: where the smallest bfloat16 is a large step, zeros are closer.
+  if (chosen.bits < kLeastNormalBits && chosen.bits != 0) {
+    if (!(FineError(row, dim, normal, chosen.scale) < normal.energy)) chosen = {};
   }
   const float inverse = chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale;
   WriteNibbles(row, dim, normal.up, inverse, out);

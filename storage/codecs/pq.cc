@@ -75,9 +75,12 @@ class PQCodec final : public RowCodec {
         normals[i] = {};
         kernels::NormalRow::Make(rows + (at + i) * dim, this->dim(), &normals[i]);
         roots[i] = std::sqrt(normals[i].energy / static_cast<float>(dim));
-        const float factor = roots[i] > 0 ? normals[i].up / roots[i] : 0;
         float* const vector = &vectors[i * dim];
-        kernels::Scale(rows + (at + i) * dim, dim, factor, spec().rotated ? unit.data() : vector);
+        // Two factors: their product is too large for rows of denormals. `up` is a power of two.
+        float* const first = spec().rotated ? vector : unit.data();
+        float* const second = spec().rotated ? unit.data() : vector;
+        kernels::Scale(rows + (at + i) * dim, dim, normals[i].up, first);
+        kernels::Scale(first, dim, roots[i] > 0 ? 1 / roots[i] : 0, second);
         if (spec().rotated) Rotate(unit.data(), vector);
       }
       for (uint32_t p = 0; p < row_format().parts; ++p) {
