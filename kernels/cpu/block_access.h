@@ -107,8 +107,10 @@ EDO_SIMD_INLINE void DecodeSlot(const BlockView& blocks, uint64_t block, uint32_
   }
 }
 
+// Every line that the row touches: a row may begin anywhere in its first.
 EDO_SIMD_INLINE void PrefetchRow(const std::byte* row, uint32_t bytes) {
   for (uint32_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+  if (bytes != 0) __builtin_prefetch(row + bytes - 1);
 }
 
 }  // namespace edo::kernels
