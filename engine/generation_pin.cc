@@ -66,9 +66,8 @@ Result<kernels::RowFormat> GenerationPin::DeviceFormatLocked() {
   if (learned.empty() || device->synchronous()) return format;
   if (device_learned_ == nullptr) {
     EDO_ASSIGN_OR_RETURN(void* const memory, device->Allocate(learned.size()));
-    std::shared_ptr<void> owned(memory, [device, bytes = learned.size()](void* p) {
-      device->Free(p, bytes);
-    });
+    std::shared_ptr<void> owned(
+        memory, [device, bytes = learned.size()](void* p) { device->Free(p, bytes); });
     EDO_RETURN_IF_ERROR(device->CopyToDevice(memory, learned.data(), learned.size(), {}));
     EDO_RETURN_IF_ERROR(device->Synchronize(kernels::Stream{}));
     device_learned_ = std::move(owned);
