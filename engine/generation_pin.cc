@@ -66,10 +66,12 @@ Result<kernels::RowFormat> GenerationPin::DeviceFormatLocked() {
   if (learned.empty() || device->synchronous()) return format;
   if (device_learned_ == nullptr) {
     EDO_ASSIGN_OR_RETURN(void* const memory, device->Allocate(learned.size()));
-    device_learned_ = {memory,
-                       [device, bytes = learned.size()](void* p) { device->Free(p, bytes); }};
+    std::shared_ptr<void> owned(memory, [device, bytes = learned.size()](void* p) {
+      device->Free(p, bytes);
+    });
     EDO_RETURN_IF_ERROR(device->CopyToDevice(memory, learned.data(), learned.size(), {}));
     EDO_RETURN_IF_ERROR(device->Synchronize(kernels::Stream{}));
+    device_learned_ = std::move(owned);
   }
   format.learned = static_cast<const std::byte*>(device_learned_.get());
   return format;

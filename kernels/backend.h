@@ -191,8 +191,8 @@ class Backend {
   // `incomplete`, their places untouched. Absent ids take no part, also not in the mean's divisor;
   // an empty bag gives zeros. mean = sum / number of ids present. A long bag of long rows is looked
   // up once for every panel of columns (CPU: over kPoolKeptIds ids of over kPoolPanelValues values;
-  // CUDA: over 32 ids of over 512 values) and may lose a row to a fill meanwhile; it is incomplete
-  // then, and a part of its place written.
+  // CUDA: over 32 ids of over 512 values, 256 of codecs with a profile or codes for many values)
+  // and may lose a row to a fill meanwhile; it is incomplete then, and a part of its place written.
   virtual Status ProbePool(const ProbePoolArgs& args, Stream stream) = 0;
 
   // Pools decoded rows, by the same rules and to the same bits as ProbePool.

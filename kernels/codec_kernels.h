@@ -57,10 +57,9 @@ struct Profile {
   float mean_square = 0;             // sum of mean^2
 };
 
-// One row of values below 2^126 to codes and side data. Returns the squared error over the row's
-// energy, as far as binary32 tells; 0 for a row of zeros.
-float EncodeL4Row(const float* row, uint32_t dim, std::byte* out);
-float EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out);
+// One row of values below 2^126 to codes and side data.
+void EncodeL4Row(const float* row, uint32_t dim, std::byte* out);
+void EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out);
 // `scratch`: 3 * dim + 2 floats. profile.deviation follows profile.mean in memory, as in
 // RowFormat::learned.
 void EncodeProfileRow(RowCodec codec, const Profile& profile, const float* row, uint32_t dim,
@@ -88,7 +87,7 @@ void CentroidProducts(const float* vector, uint32_t values, const float* table, 
 // Of values * up.
 float ScaledSumOfSquares(const float* values, size_t count, float up);
 float DotProduct(const float* a, const float* b, size_t count);
-// out[i] = values[i] * factor
+// out[i] = values[i] * factor; `out` may be `values`.
 void Scale(const float* values, size_t count, float factor, float* out);
 float LargestMagnitude(const float* values, size_t count);
 // out[j] = sum over i of vector[i] * matrix[i * columns + j], i ascending. `vector`: (rows).

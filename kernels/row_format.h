@@ -98,10 +98,9 @@ struct RowFormat {
   }
   EDO_HD uint64_t rotation_bytes() const {
     if (codec != RowCodec::kRotatedPQ) return 0;
-    uint64_t values = 0;
-    for (uint32_t at = 0; at < full_dim; at += group_columns()) {
-      values += uint64_t{GroupColumnsAt(at)} * GroupColumnsAt(at);
-    }
+    const uint64_t columns = group_columns();
+    const uint64_t last = full_dim % columns;
+    const uint64_t values = full_dim / columns * columns * columns + last * last;
     return values * 4;
   }
   EDO_HD uint64_t learned_bytes() const {

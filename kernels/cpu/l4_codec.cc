@@ -99,21 +99,6 @@ Chosen SearchScale(const float* row, uint32_t dim, const NormalRow& normal) {
   return best;
 }
 
-constexpr uint16_t kLeastNormalBits = 0x0080;  // 2^-126 as bfloat16
-
-// Squared error of the normal row through L4+4 with this scale.
-float FineError(const float* row, uint32_t dim, const NormalRow& normal, float scale) {
-  float error = 0;
-  for (uint32_t i = 0; i < dim; ++i) {
-    const float x = row[i] * normal.up;
-    const uint32_t nibble = NearestNibble(x / scale);
-    const uint32_t step = StepOf(x / scale, nibble);
-    const float off = x - static_cast<float>(L4Plus4Level64(nibble, step)) * 0x1p-6f * scale;
-    error += off * off;
-  }
-  return error;
-}
-
 // ---- decode ----
 
 EDO_SIMD_CLONES
@@ -129,7 +114,7 @@ void DecodeL4Plus4ToF32(const RowFormat& format, const std::byte* codes, const s
 
 }  // namespace
 
-float EncodeL4Row(const float* row, uint32_t dim, std::byte* out) {
+void EncodeL4Row(const float* row, uint32_t dim, std::byte* out) {
   const uint32_t nibble_bytes = (dim + 1) / 2;
   NormalRow normal;
   Chosen chosen;
@@ -137,10 +122,9 @@ float EncodeL4Row(const float* row, uint32_t dim, std::byte* out) {
   // Without a scale the codes mean nothing; they are those of zeros.
   WriteNibbles(row, dim, normal.up, chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale, out);
   StoreAt(out + nibble_bytes, 0, chosen.bits);
-  return normal.energy > 0 ? chosen.error / normal.energy : 0;
 }
 
-float EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
+void EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
   const uint32_t nibble_bytes = (dim + 1) / 2;
   NormalRow normal;
   Chosen chosen;
@@ -153,16 +137,28 @@ float EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
       chosen.scale = BF16ToF32(least) * normal.up;
     }
   }
-  // L4+4 has no level of zero: where the smallest bfloat16 is a large step, zeros are closer.
-  if (chosen.bits < kLeastNormalBits && chosen.bits != 0) {
-    if (!(FineError(row, dim, normal, chosen.scale) < normal.energy)) chosen = {};
+  const auto write = [&] {
+    const float inverse = chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale;
+    WriteNibbles(row, dim, normal.up, inverse, out);
+    WriteSteps(row, dim, normal.up, inverse, out, out + nibble_bytes);
+    StoreAt(out + 2 * nibble_bytes, 0, chosen.bits);
+  };
+  write();
+  constexpr uint16_t kLeastNormal = 0x0080;
+  if (chosen.bits == 0 || chosen.bits >= kLeastNormal) return;
+  // The steps of a denormal scale may be longer than the row: then zeros come closer.
+  double error = 0, energy = 0;
+  for (uint32_t i = 0; i < dim; ++i) {
+    const auto nibble = static_cast<uint32_t>(out[i / 2]) >> i % 2 * 4 & 15;
+    const auto step = static_cast<uint32_t>(out[nibble_bytes + i / 2]) >> i % 2 * 4 & 15;
+    const double x = row[i];
+    const double miss = x - double{kFineLevels[nibble | step << 4]} * BF16ToF32(chosen.bits);
+    error += miss * miss;
+    energy += x * x;
   }
-  const float inverse = chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale;
-  WriteNibbles(row, dim, normal.up, inverse, out);
-  WriteSteps(row, dim, normal.up, inverse, out, out + nibble_bytes);
-  StoreAt(out + 2 * nibble_bytes, 0, chosen.bits);
-  return normal.energy > 0 ? SumErrors(row, dim, normal.up, chosen.scale, inverse) / normal.energy
-                           : 0;
+  if (error <= energy) return;
+  chosen = {};
+  write();
 }
 
 DecodeRowFunction L4RowDecoder(FloatType out_type) { return PickByType<DecodeL4ToF32>(out_type); }

@@ -9,12 +9,12 @@ namespace {
 constexpr uint32_t kThreads = 256;
 
 // Where a row comes from and goes, in shared memory: x = source, y = output row, z = first two
-// bytes of side data.
+// bytes of side data, w = the next two of codecs with a profile.
 using Move = uint4;
 
 // Decodes rows, a piece a lane at a time with the codes of kAhead pieces under way. kWhole: all
 // codes and outputs are whole and aligned.
-template <class P, uint32_t kAhead, bool kWhole>
+template <class Decoder, class P, uint32_t kAhead, bool kWhole>
 __device__ __forceinline__ void WriteRows(const GatherArgs& args, const PieceDivider& divider,
                                           const Move* moves, uint32_t count) {
   const uint32_t code_bytes = args.format.code_bytes;
@@ -27,12 +27,17 @@ __device__ __forceinline__ void WriteRows(const GatherArgs& args, const PieceDiv
       const uint32_t t = base + 32 * a;
       if (t >= pieces) break;
       const uint32_t row = divider.Row(t);
-      const uint32_t at = (t - row * divider.pieces) * P::Codes::kBytes;
-      const std::byte* const from = args.rows + moves[row].x * args.row_stride + at;
-      if constexpr (kWhole) {
-        codes[a].LoadWhole(from);
+      const uint32_t piece = t - row * divider.pieces;
+      const std::byte* const codes_at = args.rows + moves[row].x * args.row_stride;
+      if constexpr (Decoder::kWholeRow) {
+        codes[a].Fetch(args.format, ArrayCodes{codes_at}, piece * P::kValues);
       } else {
-        codes[a].LoadBytes(from, min(code_bytes - at, P::Codes::kBytes));
+        const uint32_t at = piece * P::kCodeBytes;
+        if constexpr (kWhole) {
+          codes[a].LoadWhole(codes_at + at);
+        } else {
+          codes[a].LoadBytes(codes_at + at, min(code_bytes - at, P::kCodeBytes));
+        }
       }
     }
 #pragma unroll
@@ -42,12 +47,19 @@ __device__ __forceinline__ void WriteRows(const GatherArgs& args, const PieceDiv
       const uint32_t row = divider.Row(t);
       const uint32_t value = (t - row * divider.pieces) * P::kValues;
       const Move move = moves[row];
-      const SideData side{move.z, args.rows + move.x * args.row_stride + code_bytes + 2};
+      const SideData side{move.z, move.w};
+      typename P::Output decoded;
+      if constexpr (Decoder::kWholeRow) {
+        decoded = P::Decode(codes[a], side, args.format, value,
+                            ArrayCodes{args.rows + move.x * args.row_stride});
+      } else {
+        decoded = P::Decode(codes[a], side, args.format, value);
+      }
       std::byte* const to = out + (move.y * args.out.stride + value) * P::kOutBytes;
       if constexpr (kWhole) {
-        P::StoreWhole(P::Decode(codes[a], side), to);
+        P::StoreWhole(decoded, to);
       } else {
-        P::Store(P::Decode(codes[a], side), to, args.format.dim - value);
+        P::Store(decoded, to, args.format.dim - value);
       }
     }
   }
@@ -63,9 +75,11 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t lane = warp.Lane();
   const uint64_t step = uint64_t{gridDim.x} * warp.Count() * rows_a_warp;
   const uint32_t code_bytes = args.format.code_bytes;
-  const bool whole = P::AreWhole(args.out, args.format.dim) &&
-                     reinterpret_cast<uintptr_t>(args.rows) % P::Codes::kBytes == 0 &&
-                     args.row_stride % P::Codes::kBytes == 0;
+  bool whole = P::AreWhole(args.out, args.format.dim);
+  if constexpr (!Decoder::kWholeRow) {
+    whole = whole && reinterpret_cast<uintptr_t>(args.rows) % P::kCodeBytes == 0 &&
+            args.row_stride % P::kCodeBytes == 0;
+  }
 
   for (uint64_t first = (uint64_t{blockIdx.x} * warp.Count() + warp.Rank()) * rows_a_warp;
        first < args.count; first += step) {
@@ -76,16 +90,17 @@ __global__ void __launch_bounds__(kThreads)
       const uint32_t source = args.sources != nullptr ? args.sources[i] : i;
       const uint32_t to = args.out_rows != nullptr ? args.out_rows[i] : i;
       Words<1> side{};
-      const uint32_t side_bytes = args.format.side_bytes < 2 ? args.format.side_bytes : 2;
-      side.LoadBytes(args.rows + source * args.row_stride + code_bytes, side_bytes);
-      moves[lane] = make_uint4(source, to, side.at[0], 0);
+      constexpr uint32_t kSideBytes = Decoder::kProfile ? 4 : 2;
+      side.LoadBytes(args.rows + source * args.row_stride + code_bytes,
+                     min(args.format.side_bytes, kSideBytes));
+      moves[lane] = make_uint4(source, to, side.at[0] & 0xffffu, side.at[0] >> 16);
     }
     warp.Sync();
 
     if (whole) {
-      WriteRows<P, P::kCodeWords == 1 ? 8 : 4, true>(args, divider, moves, count);
+      WriteRows<Decoder, P, P::kAhead, true>(args, divider, moves, count);
     } else {
-      WriteRows<P, 2, false>(args, divider, moves, count);
+      WriteRows<Decoder, P, (P::kAhead < 2 ? P::kAhead : 2), false>(args, divider, moves, count);
     }
     warp.Sync();  // `moves` is written again
   }

@@ -38,14 +38,59 @@ __device__ __forceinline__ void StoreSums(const OutputRows& out, uint64_t row, u
   }
 }
 
+// The codes of kValues neighbouring columns of a slot.
+template <class Decoder, bool kWholeRow = Decoder::kWholeRow>
+struct PoolPiece {
+  static constexpr uint32_t kCodeBytes = 4 * kValues / Decoder::kValuesAWord;
+  static constexpr uint32_t kAhead = kCodeBytes <= 4 ? 8 : 4;
+  static constexpr uint32_t kMostPieces = Decoder::kProfile ? 2 : 4;  // of a lane
+  static constexpr uint32_t kBlocks = Decoder::kProfile ? 2 : 3;      // of short rows, on an SM
+  Words<kCodeBytes / 4 == 0 ? 1 : kCodeBytes / 4> codes;
+
+  __device__ void Fetch(const RowFormat&, const BlockView& blocks, uint32_t slot, uint32_t column) {
+    const uint32_t at = column / Decoder::kValuesAWord * 4;
+    codes.LoadL2(CodesAt(blocks, slot, at));
+    // Half a word: the values are its first ones, or are moved there.
+    if constexpr (kCodeBytes < 4) {
+      codes.at[0] >>= column % Decoder::kValuesAWord * (32 / Decoder::kValuesAWord);
+    }
+  }
+  template <class Columns>
+  __device__ void Values(const Decoder& decoder, const RowFormat&, const BlockView&, uint32_t,
+                         uint32_t, const Columns& columns, float* out) const {
+#pragma unroll
+    for (uint32_t v = 0; v < kValues; ++v) {
+      out[v] =
+          decoder.Value(codes.at[v / Decoder::kValuesAWord], v % Decoder::kValuesAWord, columns, v);
+    }
+  }
+};
+template <class Decoder>
+struct PoolPiece<Decoder, true> {
+  static constexpr uint32_t kAhead = Decoder::kAhead;
+  static constexpr uint32_t kMostPieces = 2;
+  static constexpr uint32_t kBlocks = 2;
+  typename Decoder::template Codes<kValues> codes;
+
+  __device__ void Fetch(const RowFormat& format, const BlockView& blocks, uint32_t slot,
+                        uint32_t column) {
+    codes.Fetch(format, CachedCodes{CodesOf(blocks, slot)}, column);
+  }
+  template <class Columns>
+  __device__ void Values(const Decoder& decoder, const RowFormat& format, const BlockView& blocks,
+                         uint32_t slot, uint32_t column, const Columns& columns, float* out) const {
+    decoder.Values(codes, format, CachedCodes{CodesOf(blocks, slot)}, column, columns, out);
+  }
+};
+
 // N lanes a bag, kPieces pieces of four columns a lane in one panel.
 template <class Decoder, unsigned N, uint32_t kPieces>
-__global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) {
+__global__ void __launch_bounds__(kThreads, (kPieces == 1 ? PoolPiece<Decoder>::kBlocks : 2))
+    ProbePoolKernel(ProbePoolArgs args) {
   constexpr uint32_t kPanel = N * kPieces * kValues;  // columns
-  constexpr uint32_t kCodeWords = kValues / Decoder::kValuesAWord;
   // Ids whose codes are under way.
-  constexpr uint32_t kAhead = kPieces > 1 ? 2 : kCodeWords == 1 ? 8 : 4;
-  using Codes = Words<kCodeWords>;
+  constexpr uint32_t kMost = PoolPiece<Decoder>::kAhead;
+  constexpr uint32_t kAhead = kPieces > 1 && kMost > 2 ? 2 : kMost;
   SHARED_ARRAY(Found, all_found, kThreads);
   const gpu::Tile<N> tile;
   Found* const found = all_found + tile.Rank() * N;
@@ -61,6 +106,12 @@ __global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) 
     uint32_t absent = 0;
     for (uint32_t panel = 0; panel < dim && missed == 0; panel += kPanel) {
       float sums[kPieces][kValues] = {};
+      typename Decoder::template Columns<kValues> columns[kPieces];
+#pragma unroll
+      for (uint32_t k = 0; k < kPieces; ++k) {
+        const uint32_t column = panel + (k * N + lane) * kValues;
+        if (column < dim) columns[k].Load(args.format, column);
+      }
       for (uint64_t base = begin; base < end; base += N) {
         const uint32_t count = end - base < N ? static_cast<uint32_t>(end - base) : N;
         if (panel == 0 || end - begin > N) {  // else `found` still holds the whole bag
@@ -78,17 +129,19 @@ __global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) 
           args.marks[base + lane] = mark;
         }
         for (uint32_t i = 0; i < count && missed == 0; i += kAhead) {
-          Codes codes[kAhead][kPieces];
+          PoolPiece<Decoder> codes[kAhead][kPieces];
+          uint32_t more[kAhead];  // of the side data, where there is a profile
 #pragma unroll
           for (uint32_t a = 0; a < kAhead; ++a) {
             if (i + a >= count) break;
             const Found place = found[i + a];
             if (MarkOf(place) != RowMark::kFound) continue;
+            if constexpr (Decoder::kProfile) more[a] = MoreSideOf(blocks, place);
 #pragma unroll
             for (uint32_t k = 0; k < kPieces; ++k) {
-              const uint32_t piece = panel / kValues + k * N + lane;
-              if (piece * kValues >= dim) break;
-              codes[a][k].LoadL2(CodesAt(blocks, place.x, piece * Codes::kBytes));
+              const uint32_t column = panel + (k * N + lane) * kValues;
+              if (column >= dim) break;
+              codes[a][k].Fetch(args.format, blocks, place.x, column);
             }
           }
 #pragma unroll
@@ -96,16 +149,20 @@ __global__ void __launch_bounds__(kThreads) ProbePoolKernel(ProbePoolArgs args) 
             if (i + a >= count) break;
             const Found place = found[i + a];
             if (MarkOf(place) != RowMark::kFound) continue;
-            const Decoder decoder(SideOf(blocks, place));
+            SideData side{HeadSideOf(place), 0};
+            if constexpr (Decoder::kProfile) side.more = more[a];
+            const Decoder decoder(side, args.format);
             const bool weighted = args.bags.weights != nullptr;
             const float weight = weighted ? args.bags.weights[base + i + a] : 1.0f;
 #pragma unroll
             for (uint32_t k = 0; k < kPieces; ++k) {
-              if (panel + (k * N + lane) * kValues >= dim) break;
+              const uint32_t column = panel + (k * N + lane) * kValues;
+              if (column >= dim) break;
+              float values[kValues] = {};
+              codes[a][k].Values(decoder, args.format, blocks, place.x, column, columns[k], values);
 #pragma unroll
               for (uint32_t v = 0; v < kValues; ++v) {
-                const float value = decoder.Value(codes[a][k].at[v / Decoder::kValuesAWord],
-                                                  v % Decoder::kValuesAWord);
+                const float value = values[v];
                 sums[k][v] = __fadd_rn(sums[k][v], weighted ? __fmul_rn(weight, value) : value);
               }
             }
@@ -188,7 +245,7 @@ int ProbePool(const ProbePoolArgs& args, const LaunchShape& shape, gpu::StreamHa
     const uint32_t dim = args.format.dim;
     if (dim <= 16 * kValues) return launch(ProbePoolKernel<Decoder, 16, 1>, 16);
     if (dim <= 32 * kValues) return launch(ProbePoolKernel<Decoder, 32, 1>, 32);
-    return launch(ProbePoolKernel<Decoder, 32, 4>, 32);
+    return launch(ProbePoolKernel<Decoder, 32, PoolPiece<Decoder>::kMostPieces>, 32);
   });
 }
 

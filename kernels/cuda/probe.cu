@@ -32,7 +32,7 @@ __device__ __forceinline__ void ListMisses(const ProbeGatherArgs& args, RowMark 
 
 // Decodes the rows that were found, and zeroes those beyond the table, a piece a lane at a time
 // with the codes of kAhead pieces under way.
-template <class P, uint32_t kAhead, bool kWhole>
+template <class Decoder, class P, uint32_t kAhead, bool kWhole>
 __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const PieceDivider& divider,
                                           const Found* found, uint64_t first, uint32_t count) {
   const BlockView& blocks = args.blocks;
@@ -40,6 +40,7 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
   const uint32_t pieces = count * divider.pieces;
   for (uint32_t base = gpu::Tile<32>().Lane(); base < pieces; base += 32 * kAhead) {
     typename P::Codes codes[kAhead];
+    uint32_t more[kAhead];  // of the side data, where there is a profile
 #pragma unroll
     for (uint32_t a = 0; a < kAhead; ++a) {
       const uint32_t t = base + 32 * a;
@@ -48,9 +49,13 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
       const uint32_t piece = t - row * divider.pieces;
       const Found place = found[row];
       if (MarkOf(place) != RowMark::kFound) continue;
-      const uint32_t at = piece * P::Codes::kBytes;
-      codes[a].LoadL2(kWhole ? blocks.payload + uint64_t{place.x} * blocks.shape.cell_bytes + at
-                             : CodesAt(blocks, place.x, at));
+      if constexpr (Decoder::kProfile) more[a] = MoreSideOf(blocks, place);
+      if constexpr (Decoder::kWholeRow) {
+        codes[a].Fetch(args.format, CachedCodes{CodesOf(blocks, place.x)}, piece * P::kValues);
+      } else {
+        const uint32_t at = piece * P::kCodeBytes;
+        codes[a].LoadL2(kWhole ? CodesOf(blocks, place.x) + at : CodesAt(blocks, place.x, at));
+      }
     }
 #pragma unroll
     for (uint32_t a = 0; a < kAhead; ++a) {
@@ -61,7 +66,14 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
       const Found place = found[row];
       typename P::Output decoded{};
       if (MarkOf(place) == RowMark::kFound) {
-        decoded = P::Decode(codes[a], SideOf(blocks, place));
+        SideData side{HeadSideOf(place), 0};
+        if constexpr (Decoder::kProfile) side.more = more[a];
+        if constexpr (Decoder::kWholeRow) {
+          decoded =
+              P::Decode(codes[a], side, args.format, value, CachedCodes{CodesOf(blocks, place.x)});
+        } else {
+          decoded = P::Decode(codes[a], side, args.format, value);
+        }
       } else if (MarkOf(place) == RowMark::kMissed || !args.zero_absent) {
         continue;
       }
@@ -76,7 +88,7 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
 }
 
 template <class Decoder, FloatType kOut>
-__global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kCodeWords > 2 ? 3 : 4))
+__global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kBlocks))
     ProbeGatherKernel(ProbeGatherArgs args, PieceDivider divider, uint32_t rows_a_warp) {
   using P = Piece<Decoder, kOut>;
   SHARED_ARRAY(Found, all_found, kThreads);
@@ -100,9 +112,10 @@ __global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kCodeWords > 
 
     // Two loops, because single values and cells would make the usual one many times as long.
     if (whole) {
-      WriteRows<P, P::kCodeWords == 1 ? 8 : 4, true>(args, divider, found, first, count);
+      WriteRows<Decoder, P, P::kAhead, true>(args, divider, found, first, count);
     } else {
-      WriteRows<P, 2, false>(args, divider, found, first, count);
+      WriteRows<Decoder, P, (P::kAhead < 2 ? P::kAhead : 2), false>(args, divider, found, first,
+                                                                    count);
     }
     warp.Sync();  // `found` is written again
   }

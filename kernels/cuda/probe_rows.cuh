@@ -36,15 +36,21 @@ using Found = uint2;
 __device__ __forceinline__ RowMark MarkOf(const Found& found) {
   return static_cast<RowMark>(found.y >> 16);
 }
-__device__ __forceinline__ SideData SideOf(const BlockView& blocks, const Found& found) {
-  return {found.y & 0xffffu, blocks.Entry(found.x / kSlots, found.x % kSlots) + kEntrySide + 2};
+__device__ __forceinline__ uint32_t HeadSideOf(const Found& found) { return found.y & 0xffffu; }
+// The next two bytes of side data, of rows that have four. A fill may have given the slot to
+// another row since the launch began, so not from the L1 cache.
+__device__ __forceinline__ uint32_t MoreSideOf(const BlockView& blocks, const Found& found) {
+  const std::byte* const side = blocks.Entry(found.x / kSlots, found.x % kSlots) + kEntrySide;
+  return gpu::LoadRelaxed(reinterpret_cast<const uint16_t*>(side + 2));
+}
+// Where the codes of a slot begin; for rows in one cell.
+__device__ __forceinline__ const std::byte* CodesOf(const BlockView& blocks, uint32_t slot) {
+  return blocks.payload + uint64_t{slot} * blocks.shape.cell_bytes;
 }
 // Where byte `at` of a slot's codes lies. Pieces of up to 16 bytes never cross cells.
 __device__ __forceinline__ const std::byte* CodesAt(const BlockView& blocks, uint32_t slot,
                                                     uint32_t at) {
-  if (blocks.shape.columns == 1) {
-    return blocks.payload + uint64_t{slot} * blocks.shape.cell_bytes + at;
-  }
+  if (blocks.shape.columns == 1) return CodesOf(blocks, slot) + at;
   return blocks.Payload(slot / kSlots) + blocks.CodeOffset(slot % kSlots, at);
 }
 

@@ -1,91 +1,68 @@
-// Device decoders of the row codecs, and how decoded values are written. Same bits as the CPU's
-// (kernels/float_convert.h is the meaning), NaN included.
+// Device decoders of the row codecs, and how decoded values are written. Same bits as the CPU's,
+// NaN included.
 //
 // A decoder is a small functor. It has
-//   kValuesAWord           how many values four bytes of codes hold
+//   kWholeRow              whether it is one of whole_rows.cuh, which says what those have
+//   kProfile               whether it needs SideData::more
+//   Columns<kCount>        what it keeps of neighbouring columns (scales.cuh)
+//   Decoder(SideData, RowFormat)  from a row's side data
+// and if values stand alone, that is kWholeRow is false,
+//   kValuesAWord           how many values four bytes of codes hold: 1, 2, 4 or 8
 //   kRaw                   the float type whose values the codes are, or kNotRaw: then a row of
 //                          that type is copied, not converted
-//   Decoder(SideData)      from a row's side data
-//   Value(word, i)         value i of four bytes of codes
+//   Value(word, i, columns, v)  value i of four bytes of codes, which is column v of `columns`
 // A new codec adds one and a line in DispatchCodec(); the kernels do not change.
 #pragma once
 
-#include "kernels/backend.h"
-#include "kernels/cuda/dialect.h"
+#include "kernels/cuda/levels.cuh"
+#include "kernels/cuda/scales.cuh"
+#include "kernels/cuda/whole_rows.cuh"
+#include "kernels/cuda/words.cuh"
 
 namespace edo::kernels::GPU_BACKEND_NS {
 
-// ---- conversions
-// ---------------------------------------------------------------------------------
-
-__device__ __forceinline__ float DecodeF16(uint32_t half) {
-  const float value = __half2float(__ushort_as_half(static_cast<unsigned short>(half)));
-  if ((half & 0x7fffu) <= 0x7c00u) return value;
-  // The hardware's NaN forgets sign and payload.
-  return __uint_as_float((half & 0x8000u) << 16 | 0x7fc00000u | (half & 0x3ffu) << 13);
-}
-__device__ __forceinline__ float DecodeBF16(uint32_t bits) { return __uint_as_float(bits << 16); }
-
-__device__ __forceinline__ uint32_t EncodeF16(float value) {
-  const uint32_t bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) {
-    return (bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x1ffu);
-  }
-  return __half_as_ushort(__float2half_rn(value));
-}
-__device__ __forceinline__ uint32_t EncodeBF16(float value) {
-  const uint32_t bits = __float_as_uint(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return bits >> 16 | 0x40u;
-  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
-}
-
 // ---- decoders
 // ------------------------------------------------------------------------------------
-
-// A row's side data: the first two bytes, which a slot's entry holds beside its tag and score, and
-// where the rest lies.
-struct SideData {
-  uint32_t head;
-  const std::byte* rest;
-};
 
 enum class Raw : uint8_t { kF32, kF16, kBF16, kNotRaw };
 static_assert(static_cast<int>(Raw::kF32) == static_cast<int>(FloatType::kF32) &&
               static_cast<int>(Raw::kF16) == static_cast<int>(FloatType::kF16) &&
               static_cast<int>(Raw::kBF16) == static_cast<int>(FloatType::kBF16));
 
-struct F32Decoder {
-  static constexpr uint32_t kValuesAWord = 1;
-  static constexpr Raw kRaw = Raw::kF32;
-  __device__ explicit F32Decoder(const SideData&) {}
-  __device__ float Value(uint32_t word, uint32_t) const { return __uint_as_float(word); }
-};
-
-struct F16Decoder {
-  static constexpr uint32_t kValuesAWord = 2;
-  static constexpr Raw kRaw = Raw::kF16;
-  __device__ explicit F16Decoder(const SideData&) {}
-  __device__ float Value(uint32_t word, uint32_t i) const {
-    return DecodeF16(word >> 16 * i & 0xffffu);
+// Of codes that are floats.
+template <uint32_t kInAWord, Raw kType>
+struct FloatDecoder {
+  static constexpr bool kWholeRow = false;
+  static constexpr bool kProfile = false;
+  static constexpr uint32_t kValuesAWord = kInAWord;
+  static constexpr Raw kRaw = kType;
+  template <uint32_t kCount>
+  using Columns = NoColumns<kCount>;
+  __device__ FloatDecoder(const SideData&, const RowFormat&) {}
+  template <uint32_t kCount>
+  __device__ float Value(uint32_t word, uint32_t i, const NoColumns<kCount>&, uint32_t) const {
+    if constexpr (kType == Raw::kF32) {
+      return __uint_as_float(word);
+    } else {
+      const uint32_t half = word >> 16 * i & 0xffffu;
+      return kType == Raw::kF16 ? DecodeF16(half) : DecodeBF16(half);
+    }
   }
 };
+using F32Decoder = FloatDecoder<1, Raw::kF32>;
+using F16Decoder = FloatDecoder<2, Raw::kF16>;
+using BF16Decoder = FloatDecoder<2, Raw::kBF16>;
 
-struct BF16Decoder {
-  static constexpr uint32_t kValuesAWord = 2;
-  static constexpr Raw kRaw = Raw::kBF16;
-  __device__ explicit BF16Decoder(const SideData&) {}
-  __device__ float Value(uint32_t word, uint32_t i) const {
-    return DecodeBF16(word >> 16 * i & 0xffffu);
-  }
-};
-
-struct Int8Decoder {
-  static constexpr uint32_t kValuesAWord = 4;
+// Of codes that are levels.
+template <class Levels, class Scale>
+struct LevelDecoder : Scale {
+  static constexpr bool kWholeRow = false;
+  static constexpr uint32_t kValuesAWord = Levels::kAWord;
   static constexpr Raw kRaw = Raw::kNotRaw;
-  float scale;
-  __device__ explicit Int8Decoder(const SideData& side) : scale(DecodeBF16(side.head)) {}
-  __device__ float Value(uint32_t word, uint32_t i) const {
-    return __fmul_rn(static_cast<float>(static_cast<int8_t>(word >> 8 * i & 0xffu)), scale);
+  __device__ LevelDecoder(const SideData& side, const RowFormat&) : Scale(side) {}
+  template <class SomeColumns>
+  __device__ float Value(uint32_t word, uint32_t i, const SomeColumns& columns, uint32_t v) const {
+    return Scale::Value(Levels::Of(word, i), columns, v);
   }
 };
 
@@ -104,10 +81,29 @@ int DispatchCodec(RowCodec codec, Call call) {
     case RowCodec::kBF16:
       return call(Tag<BF16Decoder>{});
     case RowCodec::kInt8:
+      return call(Tag<LevelDecoder<ByteLevels, ByScale>>{});
+    case RowCodec::kF8:
+      return call(Tag<LevelDecoder<E4M3Levels, ByScale>>{});
+    case RowCodec::kL4:
+      return call(Tag<LevelDecoder<L4Levels, ByScale>>{});
+    case RowCodec::kL4Plus4:
+      return call(Tag<L4Plus4Decoder<ByScale>>{});
+    case RowCodec::kPInt8:
+      return call(Tag<LevelDecoder<ByteLevels, ByProfile>>{});
+    case RowCodec::kPL4:
+      return call(Tag<LevelDecoder<L4Levels, ByProfile>>{});
+    case RowCodec::kPL4Plus4:
+      return call(Tag<L4Plus4Decoder<ByProfile>>{});
+    case RowCodec::kPQ:
+      return call(Tag<PQDecoder>{});
+    case RowCodec::kRotatedPQ:
+      return call(Tag<RotatedPQDecoder>{});
+    case RowCodec::kRQ:
       break;
   }
-  return call(Tag<Int8Decoder>{});
+  return call(Tag<RQDecoder>{});
 }
+static_assert(kRowCodecs == 13);
 
 // Likewise for the type of the output, as a std::integral_constant.
 template <class Call>
@@ -123,115 +119,31 @@ int DispatchFloatType(FloatType type, Call call) {
   return call(std::integral_constant<FloatType, FloatType::kF32>{});
 }
 
-// ---- words
-// ---------------------------------------------------------------------------------------
-
-// 4, 8 or 16 bytes as 32-bit words.
-template <uint32_t kWords>
-struct VectorOf;
-template <>
-struct VectorOf<1> {
-  using Type = uint32_t;
-};
-template <>
-struct VectorOf<2> {
-  using Type = uint2;
-};
-template <>
-struct VectorOf<4> {
-  using Type = uint4;
-};
-
-template <uint32_t kWords>
-struct Words {
-  static constexpr uint32_t kBytes = 4 * kWords;
-  uint32_t at[kWords];
-
-  __device__ void Take(uint32_t v) { at[0] = v; }
-  __device__ void Take(const uint2& v) {
-    at[0] = v.x;
-    at[1] = v.y;
-  }
-  __device__ void Take(const uint4& v) {
-    at[0] = v.x;
-    at[1] = v.y;
-    at[2] = v.z;
-    at[3] = v.w;
-  }
-  __device__ auto Vector() const {
-    if constexpr (kWords == 1) {
-      return at[0];
-    } else if constexpr (kWords == 2) {
-      return make_uint2(at[0], at[1]);
-    } else {
-      return make_uint4(at[0], at[1], at[2], at[3]);
-    }
-  }
-  // Past the L1 cache; the address is aligned to all of it.
-  __device__ void LoadL2(const std::byte* p) {
-    Take(gpu::LoadVecL2<typename VectorOf<kWords>::Type>(p));
-  }
-  __device__ void LoadWhole(const std::byte* p) {
-    Take(gpu::LoadVec<typename VectorOf<kWords>::Type>(p));
-  }
-  // The first `bytes` from any address; the rest zeros. Touches no byte beyond.
-  __device__ void LoadBytes(const std::byte* p, uint32_t bytes) {
-    const auto address = reinterpret_cast<uintptr_t>(p);
-    if (bytes == kBytes && address % kBytes == 0) return LoadWhole(p);
-#pragma unroll
-    for (uint32_t w = 0; w < kWords; ++w) {
-      at[w] = 0;
-      if (bytes >= 4 * w + 4 && address % 4 == 0) {
-        at[w] = gpu::LoadVec<uint32_t>(p + 4 * w);
-      } else if (bytes >= 4 * w + 4 && address % 2 == 0) {
-        at[w] = gpu::LoadVec<uint16_t>(p + 4 * w) |
-                static_cast<uint32_t>(gpu::LoadVec<uint16_t>(p + 4 * w + 2)) << 16;
-      } else {
-#pragma unroll
-        for (uint32_t b = 0; b < 4; ++b) {
-          if (4 * w + b < bytes) at[w] |= static_cast<uint32_t>(p[4 * w + b]) << 8 * b;
-        }
-      }
-    }
-  }
-};
-
 // ---- a lane's piece of a row
 // ---------------------------------------------------------------------
 
-// What a lane decodes at once: 16 bytes of output, or of codes where those are the longer. So the
-// stores of neighbouring lanes meet, whatever the ratio of codes to values, and fill whole sectors.
-template <class Decoder, FloatType kOut>
-struct Piece {
+// Values of a piece as they are written: the stores of neighbouring lanes meet and fill whole
+// sectors.
+template <FloatType kOut, uint32_t kPieceValues>
+struct PieceOutput {
   static constexpr uint32_t kOutBytes = kOut == FloatType::kF32 ? 4 : 2;  // of a value
-  static constexpr bool kCopies = static_cast<int>(Decoder::kRaw) == static_cast<int>(kOut);
-  static constexpr uint32_t kMostByOut = 16 / kOutBytes;
-  static constexpr uint32_t kMostByCodes = 4 * Decoder::kValuesAWord;
-  static constexpr uint32_t kValues = kMostByOut < kMostByCodes ? kMostByOut : kMostByCodes;
-  static constexpr uint32_t kCodeWords = kValues / Decoder::kValuesAWord;
+  static constexpr uint32_t kValues = kPieceValues;
   static constexpr uint32_t kOutWords = kValues * kOutBytes / 4;
-  using Codes = Words<kCodeWords>;
+  static constexpr uint32_t kAlignment = kOutWords * 4 < 16 ? kOutWords * 4 : 16;  // of a store
   using Output = Words<kOutWords>;
 
-  __device__ static Output Decode(const Codes& codes, const SideData& side) {
+  // From value(0), value(1), ...
+  template <class Value>
+  __device__ static Output Encode(const Value& value) {
     Output out;
-    if constexpr (kCopies) {
 #pragma unroll
-      for (uint32_t w = 0; w < kOutWords; ++w) out.at[w] = codes.at[w];
-    } else {
-      const Decoder decoder(side);
-      const auto value = [&](uint32_t i) {
-        return decoder.Value(codes.at[i / Decoder::kValuesAWord], i % Decoder::kValuesAWord);
-      };
-#pragma unroll
-      for (uint32_t w = 0; w < kOutWords; ++w) {
-        if constexpr (kOut == FloatType::kF32) {
-          out.at[w] = __float_as_uint(value(w));
-        } else if constexpr (kOut == FloatType::kF16) {
-          out.at[w] = EncodeF16(value(2 * w)) | EncodeF16(value(2 * w + 1)) << 16;
-        } else {
-          out.at[w] = EncodeBF16(value(2 * w)) | EncodeBF16(value(2 * w + 1)) << 16;
-        }
+    for (uint32_t w = 0; w < kOutWords; ++w) {
+      if constexpr (kOut == FloatType::kF32) {
+        out.at[w] = __float_as_uint(value(w));
+      } else if constexpr (kOut == FloatType::kF16) {
+        out.at[w] = EncodeF16(value(2 * w)) | EncodeF16(value(2 * w + 1)) << 16;
+      } else {
+        out.at[w] = EncodeBF16(value(2 * w)) | EncodeBF16(value(2 * w + 1)) << 16;
       }
     }
     return out;
@@ -239,15 +151,23 @@ struct Piece {
 
   // Whether every piece of every row is whole and aligned, so that StoreWhole may write it.
   __device__ static bool AreWhole(const OutputRows& out, uint32_t dim) {
-    return reinterpret_cast<uintptr_t>(out.values) % Output::kBytes == 0 &&
-           out.stride * kOutBytes % Output::kBytes == 0 && dim % kValues == 0;
+    return reinterpret_cast<uintptr_t>(out.values) % kAlignment == 0 &&
+           out.stride * kOutBytes % kAlignment == 0 && dim % kValues == 0;
   }
   __device__ static void StoreWhole(const Output& out, std::byte* to) {
-    gpu::StoreVecStreaming(to, out.Vector());
+    if constexpr (kOutWords <= 4) {
+      gpu::StoreVecStreaming(to, out.Vector());
+    } else {
+#pragma unroll
+      for (uint32_t w = 0; w < kOutWords; w += 4) {
+        gpu::StoreVecStreaming(to + 4 * w,
+                               make_uint4(out.at[w], out.at[w + 1], out.at[w + 2], out.at[w + 3]));
+      }
+    }
   }
   // Writes the first `values` of them; at any address that is a multiple of a value.
   __device__ static void Store(const Output& out, std::byte* to, uint32_t values) {
-    if (values >= kValues && reinterpret_cast<uintptr_t>(to) % Output::kBytes == 0) {
+    if (values >= kValues && reinterpret_cast<uintptr_t>(to) % kAlignment == 0) {
       return StoreWhole(out, to);
     }
 #pragma unroll
@@ -259,6 +179,71 @@ struct Piece {
         gpu::StoreVec<uint16_t>(to + 2 * i, static_cast<uint16_t>(out.at[i / 2] >> 16 * (i % 2)));
       }
     }
+  }
+};
+
+// What a lane decodes at once, where values stand alone: 16 bytes of output, or of codes where
+// those are the longer; but at least a word of codes.
+template <class Decoder, FloatType kOut>
+constexpr uint32_t ValuesOfPiece() {
+  if constexpr (Decoder::kWholeRow) {
+    return 8;
+  } else {
+    constexpr uint32_t kByOut = kOut == FloatType::kF32 ? 4 : 8;
+    constexpr uint32_t kByCodes = 4 * Decoder::kValuesAWord;
+    constexpr uint32_t kMost = kByOut < kByCodes ? kByOut : kByCodes;
+    return kMost < Decoder::kValuesAWord ? Decoder::kValuesAWord : kMost;
+  }
+}
+
+// kAhead: pieces whose codes are under way at once; kBlocks: of a kernel that an SM should hold.
+template <class Decoder, FloatType kOut, bool kWholeRow = Decoder::kWholeRow>
+struct Piece : PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()> {
+  using Base = PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()>;
+  static constexpr bool kCopies = static_cast<int>(Decoder::kRaw) == static_cast<int>(kOut);
+  static constexpr uint32_t kCodeWords = Base::kValues / Decoder::kValuesAWord;
+  static constexpr uint32_t kCodeBytes = 4 * kCodeWords;
+  static constexpr uint32_t kAhead =
+      kCodeWords == 1 && Base::kValues == 4 && !Decoder::kProfile ? 8 : 4;
+  static constexpr uint32_t kBlocks = kCodeWords > 2 || Decoder::kProfile ? 3 : 4;
+  using Codes = Words<kCodeWords>;
+
+  __device__ static typename Base::Output Decode(const Codes& codes, const SideData& side,
+                                                 const RowFormat& format, uint32_t column) {
+    if constexpr (kCopies) {
+      typename Base::Output out;
+#pragma unroll
+      for (uint32_t w = 0; w < Base::kOutWords; ++w) out.at[w] = codes.at[w];
+      return out;
+    } else {
+      const Decoder decoder(side, format);
+      typename Decoder::template Columns<Base::kValues> columns;
+      columns.Load(format, column);
+      return Base::Encode([&](uint32_t i) {
+        return decoder.Value(codes.at[i / Decoder::kValuesAWord], i % Decoder::kValuesAWord,
+                             columns, i);
+      });
+    }
+  }
+};
+
+template <class Decoder, FloatType kOut>
+struct Piece<Decoder, kOut, true> : PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()> {
+  using Base = PieceOutput<kOut, ValuesOfPiece<Decoder, kOut>()>;
+  static constexpr uint32_t kAhead = Decoder::kAhead;
+  static constexpr uint32_t kBlocks = kAhead == 1 ? 2 : 3;
+  using Codes = typename Decoder::template Codes<Base::kValues>;
+
+  template <class Row>
+  __device__ static typename Base::Output Decode(const Codes& codes, const SideData& side,
+                                                 const RowFormat& format, uint32_t column,
+                                                 const Row& row) {
+    const Decoder decoder(side, format);
+    typename Decoder::template Columns<Base::kValues> columns;
+    columns.Load(format, column);
+    float values[Base::kValues] = {};
+    decoder.Values(codes, format, row, column, columns, values);
+    return Base::Encode([&](uint32_t i) { return values[i]; });
   }
 };
 

@@ -76,11 +76,10 @@ class PQCodec final : public RowCodec {
         kernels::NormalRow::Make(rows + (at + i) * dim, this->dim(), &normals[i]);
         roots[i] = std::sqrt(normals[i].energy / static_cast<float>(dim));
         float* const vector = &vectors[i * dim];
-        // Two factors: their product is too large for rows of denormals. `up` is a power of two.
-        float* const first = spec().rotated ? vector : unit.data();
-        float* const second = spec().rotated ? unit.data() : vector;
-        kernels::Scale(rows + (at + i) * dim, dim, normals[i].up, first);
-        kernels::Scale(first, dim, roots[i] > 0 ? 1 / roots[i] : 0, second);
+        float* const row = spec().rotated ? unit.data() : vector;
+        // In two steps: up / root may be beyond the largest float.
+        kernels::Scale(rows + (at + i) * dim, dim, normals[i].up, row);
+        kernels::Scale(row, dim, roots[i] > 0 ? 1 / roots[i] : 0, row);
         if (spec().rotated) Rotate(unit.data(), vector);
       }
       for (uint32_t p = 0; p < row_format().parts; ++p) {

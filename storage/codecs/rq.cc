@@ -123,7 +123,7 @@ class RQCodec final : public RowCodec {
                 uint64_t* bad_value) const override {
     EDO_RETURN_IF_ERROR(Check(rows, count, bad_value));
     const RowFormat& format = row_format();
-    std::vector<float> scaled(dim()), unit(dim());
+    std::vector<float> unit(dim());
     Beam beam;
     for (size_t i = 0; i < count; ++i) {
       const float* const row = rows + i * dim();
@@ -132,9 +132,9 @@ class RQCodec final : public RowCodec {
       kernels::NormalRow normal;
       if (!kernels::NormalRow::Make(row, dim(), &normal)) continue;
       const float root = std::sqrt(normal.energy / static_cast<float>(dim()));
-      // Two factors: their product is too large for rows of denormals. `up` is a power of two.
-      kernels::Scale(row, dim(), normal.up, scaled.data());
-      kernels::Scale(scaled.data(), dim(), 1 / root, unit.data());
+      // In two steps: up / root may be beyond the largest float.
+      kernels::Scale(row, dim(), normal.up, unit.data());
+      kernels::Scale(unit.data(), dim(), 1 / root, unit.data());
       beam.Start(unit.data(), dim());
       for (uint32_t stage = 0; stage < format.parts; ++stage) beam.Extend(stages_, stage);
       const Beam::Path& best = beam.paths.front();

@@ -73,7 +73,8 @@ void ExpectSameReport(const LookupReport& device, const LookupReport& host) {
 
 TEST_P(DeviceTest, RowsEqualTheHostsForEveryCodecAndOutput) {
   std::mt19937_64 random(test::Seed(11));
-  for (const char* codec : {"F32", "F16", "BF16", "INT8"}) {
+  for (const char* codec : {"F32", "F16", "BF16", "INT8", "F8", "L4", "L4+4", "P,INT8", "P,L4",
+                            "P,L4+4", "PQ5x8", "OPQ5,PQ5x4", "RQ3x4"}) {
     for (const FloatType type : {FloatType::kF32, FloatType::kF16, FloatType::kBF16}) {
       const uint32_t dim = std::string(codec) == "INT8" ? 128 : 33;
       for (const uint64_t cache_bytes : {uint64_t{0}, uint64_t{60000}, uint64_t{4} << 20}) {
@@ -195,11 +196,15 @@ TEST_P(DeviceTest, KeysOfEveryKindAreResolvedByTheHost) {
 
 TEST_P(DeviceTest, BagsEqualTheHosts) {
   std::mt19937_64 random(test::Seed(12));
-  for (const uint64_t cache_bytes : {uint64_t{0}, uint64_t{40000}, uint64_t{2} << 20}) {
+  using Case = std::pair<const char*, uint64_t>;  // codec, bytes of the cache
+  for (const auto& [codec, cache_bytes] :
+       {Case{"INT8", 0}, Case{"INT8", 40000}, Case{"INT8", 2 << 20}, Case{"P,L4", 2 << 20},
+        Case{"L4+4", 40000}, Case{"PQ5x4", 2 << 20}}) {
+    SCOPED_TRACE(codec);
     const auto store = NewStore(cache_bytes);
     TableOptions options;
     options.dim = 40;
-    options.codec = *CodecSpec::Parse("INT8");
+    options.codec = *CodecSpec::Parse(codec);
     EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 500));
     const auto table = OpenTable(store.get(), "t");
     for (int round = 0; round < 8; ++round) {

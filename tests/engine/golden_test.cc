@@ -3,11 +3,14 @@
 // EDO_WRITE_GOLDEN=DIR writes such a store (only to add tables to a new version's folder).
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "edo/store.h"
 #include "engine/table_impl.h"
+#include "storage/learned_pages.h"
 #include "tests/support/stores.h"
 
 namespace edo {
@@ -35,11 +38,13 @@ std::string TextKey(uint64_t row) {
 int64_t IntKey(uint64_t row) { return static_cast<int64_t>(row * 0x9e3779b97f4a7c15u); }
 
 void WriteTable(Store* store, const GoldenTable& t, const RowOrder& order,
-                Compression compression = Compression::kAuto, std::vector<float> values = {}) {
+                Compression compression = Compression::kAuto, std::vector<float> values = {},
+                std::vector<std::byte> learned = {}) {
   TableOptions options;
   options.order = order;
   options.dim = t.dim;
   options.compression = compression;
+  options.learned = std::move(learned);
   options.key_kind = t.kind;
   options.codec = *CodecSpec::Parse(t.codec);
   options.reproducible = true;
@@ -116,6 +121,46 @@ void WritePackedTables(Store* store) {
   }
 }
 
+// Tables of every codec below INT8 (tests/data/v1/store_codecs). What codecs learn is given, from
+// numbers that every machine has: the golden bytes are those of encoding.
+constexpr GoldenTable kCodecTables[] = {
+    {"f8", KeyKind::kDense, "F8", 20},          {"l4", KeyKind::kText, "L4", 101},
+    {"l4+4", KeyKind::kDense, "L4+4", 33},      {"p-int8", KeyKind::kDense, "P,INT8", 20},
+    {"p-l4", KeyKind::kInt64, "P,L4", 21},      {"p-l4+4", KeyKind::kDense, "P,L4+4", 9},
+    {"pq", KeyKind::kText, "PQ5x8", 18},        {"pq4", KeyKind::kDense, "PQ7x4", 20},
+    {"opq", KeyKind::kDense, "OPQ3,PQ3x4", 12}, {"rq", KeyKind::kInt64, "RQ3x4", 10},
+};
+
+std::vector<std::byte> GivenLearned(const GoldenTable& t) {
+  const CodecSpec spec = *CodecSpec::Parse(t.codec);
+  std::vector<std::byte> learned(spec.LearnedBytes(t.dim));
+  const auto value = [](size_t i) { return static_cast<float>(i * 37 % 101) / 64.0f - 0.75f; };
+  size_t at = 0;
+  const auto put = [&](float v) {
+    std::memcpy(&learned[at], &v, 4);
+    at += 4;
+  };
+  if (spec.profile) {
+    for (uint32_t j = 0; j < t.dim; ++j) put(value(j) / 4);
+    for (uint32_t j = 0; j < t.dim; ++j) put(0.5f + static_cast<float>(j % 5) / 8);
+    return learned;
+  }
+  for (uint32_t i = 0; spec.rotated && i < t.dim; ++i) {  // columns turned by one place
+    for (uint32_t j = 0; j < t.dim; ++j) put(j == (i + 1) % t.dim ? 1.0f : 0.0f);
+  }
+  for (size_t i = 0; at < learned.size(); ++i, at += 2) {
+    const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(value(i)) >> 16);
+    std::memcpy(&learned[at], &bits, 2);
+  }
+  return learned;
+}
+
+void WriteCodecTables(Store* store) {
+  for (const GoldenTable& t : kCodecTables) {
+    WriteTable(store, t, {}, Compression::kNone, {}, GivenLearned(t));
+  }
+}
+
 // All pages of a table, in order, one after the other.
 std::string PagesOf(const Store& store, const std::string& name) {
   auto table = store.OpenTable(name);
@@ -140,6 +185,7 @@ std::string PagesOf(const Store& store, const std::string& name) {
     add(storage::PageKind::kIndex, impl.record().index_buckets);
   }
   add(storage::PageKind::kOrder, impl.record().order_pages);
+  add(storage::PageKind::kLearned, storage::LearnedPages(impl.record().learned_bytes));
   return bytes;
 }
 
@@ -156,6 +202,45 @@ TEST(Golden, WriteWhenAsked) {
   auto packed = Store::Create(std::string(directory) + "_packed");
   ASSERT_TRUE(packed.ok()) << packed.status().ToString();
   WritePackedTables(packed->get());
+  auto codecs = Store::Create(std::string(directory) + "_codecs");
+  ASSERT_TRUE(codecs.ok()) << codecs.status().ToString();
+  WriteCodecTables(codecs->get());
+}
+
+// FNV-1a of a table's decoded rows.
+uint64_t HashOfRows(const Table& table) {
+  std::vector<uint64_t> rows(kRows);
+  for (uint64_t r = 0; r < kRows; ++r) rows[r] = r;
+  std::vector<float> values(kRows * table.info().dim);
+  EDO_EXPECT_OK(table.LookupRows(rows, {}, values.data()));
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (int b = 0; b < 4; ++b) hash = (hash ^ (bits >> 8 * b & 0xff)) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+TEST(Golden, CodecStoreReadsAndItsPagesAreWhatIsWrittenToday) {
+  constexpr uint64_t kHashes[] = {0};
+  const test::TempDir dir;
+  std::filesystem::copy(test::DataFile("v1/store_codecs"), dir.File("store"));
+  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  ASSERT_TRUE(golden.ok()) << golden.status().ToString();
+  const auto report = (*golden)->Verify({});
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damages.empty());
+  auto today = test::NewStore(test::StoreBody::kMemory, "");
+  WriteCodecTables(today.get());
+  ASSERT_EQ((*golden)->Tables().size(), std::size(kCodecTables));
+  for (size_t i = 0; i < std::size(kCodecTables); ++i) {
+    const GoldenTable& t = kCodecTables[i];
+    SCOPED_TRACE(t.name);
+    EXPECT_EQ(PagesOf(**golden, t.name), PagesOf(*today, t.name));
+    const auto table = (*golden)->OpenTable(t.name);
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    EXPECT_EQ(HashOfRows(**table), kHashes[i]);
+  }
 }
 
 // The bytes of compressed pages are the zstd library's affair; what they hold is not.

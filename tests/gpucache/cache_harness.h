@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <latch>
@@ -22,8 +20,8 @@
 #include <vector>
 
 #include "gpucache/row_cache.h"
-#include "kernels/float_convert.h"
 #include "tests/gpucache/invariants.h"
+#include "tests/kernels/row_model.h"
 #include "tests/support/test_util.h"
 
 namespace edo::test {
@@ -43,81 +41,17 @@ enum class Values { kAnyBits, kFinite };
 // The row as on disk. Every value depends on row and version, so a torn row shows.
 inline std::vector<std::byte> EncodedRow(const kernels::RowFormat& format, uint64_t row,
                                          uint64_t version, Values values = Values::kFinite) {
-  std::vector<std::byte> bytes(format.row_bytes());
-  const auto put = [&](size_t at, const auto& value) {
-    std::memcpy(bytes.data() + at, &value, sizeof value);
-  };
-  const uint64_t seed = HashOf(row * 1000003 + version * 7919 + 17);
-  for (uint32_t i = 0; i < format.dim; ++i) {
-    const uint64_t bits = HashOf(seed + i);
-    const float value = static_cast<float>(static_cast<int64_t>(bits % 65537) - 32768) / 1024.0f;
-    const bool any = values == Values::kAnyBits;
-    switch (format.codec) {
-      case kernels::RowCodec::kF32:
-        any ? put(4 * i, static_cast<uint32_t>(bits >> 20)) : put(4 * i, value);
-        break;
-      case kernels::RowCodec::kF16:
-        put(2 * i, any ? static_cast<uint16_t>(bits >> 20) : kernels::F32ToF16(value));
-        break;
-      case kernels::RowCodec::kBF16:
-        put(2 * i, any ? static_cast<uint16_t>(bits >> 20) : kernels::F32ToBF16(value));
-        break;
-      case kernels::RowCodec::kInt8:
-        put(i, static_cast<uint8_t>(bits >> 20));
-        break;
-      default:
-        break;
-    }
-  }
-  if (format.codec == kernels::RowCodec::kInt8) {
-    const float scale = std::ldexp(1.0f + static_cast<float>(seed % 128) / 128,
-                                   static_cast<int>(seed / 128 % 12) - 6);
-    put(format.dim, kernels::F32ToBF16(scale));
-  }
-  return bytes;
+  return RandomRow(format, HashOf(row * 1000003 + version * 7919 + 17), values == Values::kFinite);
 }
 
-inline float ValueAt(const kernels::RowFormat& format, const std::byte* row, uint32_t i) {
-  uint16_t half = 0;
-  float value = 0;
-  switch (format.codec) {
-    case kernels::RowCodec::kF32:
-      std::memcpy(&value, row + 4 * size_t{i}, 4);
-      return value;
-    case kernels::RowCodec::kF16:
-      std::memcpy(&half, row + 2 * size_t{i}, 2);
-      return kernels::F16ToF32(half);
-    case kernels::RowCodec::kBF16:
-      std::memcpy(&half, row + 2 * size_t{i}, 2);
-      return kernels::BF16ToF32(half);
-    case kernels::RowCodec::kInt8:
-      break;
-    default:
-      break;
-  }
-  std::memcpy(&half, row + format.code_bytes, 2);
-  return static_cast<float>(static_cast<int8_t>(row[i])) * kernels::BF16ToF32(half);
-}
-
-inline void AppendValue(std::vector<std::byte>* out, FloatType type, float value) {
-  const uint32_t bits = type == FloatType::kF16    ? kernels::F32ToF16(value)
-                        : type == FloatType::kBF16 ? kernels::F32ToBF16(value)
-                                                   : std::bit_cast<uint32_t>(value);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&bits);
-  out->insert(out->end(), bytes, bytes + FloatTypeBytes(type));
-}
-
-// The row decoded, as the bytes of `type`. A row of the output's type is copied as it is.
+// The row decoded, as the bytes of `type`.
 inline std::vector<std::byte> DecodedRow(const kernels::RowFormat& format,
                                          const std::vector<std::byte>& row, FloatType type) {
-  using kernels::RowCodec;
-  if ((format.codec == RowCodec::kF32 && type == FloatType::kF32) ||
-      (format.codec == RowCodec::kF16 && type == FloatType::kF16) ||
-      (format.codec == RowCodec::kBF16 && type == FloatType::kBF16)) {
-    return row;
-  }
   std::vector<std::byte> out;
-  for (uint32_t i = 0; i < format.dim; ++i) AppendValue(&out, type, ValueAt(format, row.data(), i));
+  for (const uint32_t bits : RowBits(format, row.data(), type)) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&bits);
+    out.insert(out.end(), bytes, bytes + FloatTypeBytes(type));
+  }
   return out;
 }
 
@@ -277,6 +211,7 @@ struct TestTable {
   uint64_t rows = 0;
   std::shared_ptr<const gpucache::CachedTable> handle;
   Values values = Values::kFinite;
+  std::shared_ptr<const std::vector<std::byte>> learned = nullptr;  // of the format
 
   std::vector<std::byte> Encoded(uint64_t row, uint64_t version = 0) const {
     return EncodedRow(format, row, version, values);
@@ -285,7 +220,8 @@ struct TestTable {
 
 inline TestTable AddTestTable(gpucache::RowCache& cache, kernels::RowCodec codec, uint32_t dim,
                               uint64_t rows, uint32_t cell_bytes = 0) {
-  TestTable table{kernels::MakeRowFormat(codec, dim), rows, nullptr};
+  const ModelFormat model = MakeModelFormat(codec, dim, dim);
+  TestTable table{model.format, rows, nullptr, Values::kFinite, model.learned};
   auto handle = cache.AddTable(table.format, rows, cell_bytes);
   EXPECT_TRUE(handle.ok()) << handle.status().ToString();
   if (handle.ok()) table.handle = *handle;
@@ -423,7 +359,7 @@ struct TestCache {
 
 // Bytes of `blocks` blocks of a codec's rows.
 inline uint64_t BlockBytes(kernels::RowCodec codec, uint32_t dim, uint64_t blocks) {
-  return kernels::ShapeOf(kernels::MakeRowFormat(codec, dim)).block_bytes() * blocks;
+  return kernels::ShapeOf(MakeModelFormat(codec, dim, dim).format).block_bytes() * blocks;
 }
 
 inline std::vector<uint64_t> Range(uint64_t first, uint64_t last) {

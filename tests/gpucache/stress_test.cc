@@ -72,6 +72,8 @@ class Stress {
     add(RowCodec::kF16, 33, 2000);
     add(RowCodec::kBF16, 64, 1000, 32);
     add(RowCodec::kF32, 2048, 200);
+    add(RowCodec::kPL4, 100, 1000, 16);
+    add(RowCodec::kPQ, 64, 1000);
   }
 
   void Run(std::chrono::milliseconds time) {
@@ -228,8 +230,9 @@ class Stress {
       for (uint32_t version = first[b]; version <= last && !known; ++version) {
         const std::vector<std::byte> row = table.Encoded(bags[b], version);
         known = true;
+        const std::vector<float> values = test::RowValues(table.format, row.data());
         for (uint32_t c = 0; c < dim && known; ++c) {
-          const float value = test::ValueAt(table.format, row.data(), c);
+          const float value = values[c];
           const float sum = b % 2 == 0 ? 0.0f + value : ((0.0f + value) + value) + value;
           known = sum == out[b * dim + c];
         }

@@ -13,8 +13,8 @@
 #include <set>
 #include <string>
 
-#include "kernels/float_convert.h"
 #include "kernels/score.h"
+#include "tests/kernels/row_model.h"
 #include "tests/support/test_util.h"
 
 namespace edo::test {
@@ -90,104 +90,36 @@ uint64_t Hash(uint64_t x) {
 
 // Encoded rows by number and version: bits at random, or values that sum without overflow.
 struct Rows {
-  RowFormat format;
+  ModelFormat model;
   bool finite = false;
 
+  const RowFormat& format() const { return model.format; }
   std::vector<std::byte> Encoded(uint64_t row, uint64_t version) const {
-    std::mt19937_64 random(Hash(row * 1000003 + version * 7919 + format.dim));
-    std::vector<std::byte> bytes(format.row_bytes());
-    const auto put = [&](size_t at, const auto& value) {
-      std::memcpy(bytes.data() + at, &value, sizeof value);
-    };
-    for (uint32_t i = 0; i < format.dim; ++i) {
-      const float value =
-          std::ldexp(static_cast<float>(static_cast<int64_t>(random() % 65537) - 32768),
-                     -static_cast<int>(random() % 24));
-      const uint64_t bits = random();
-      switch (format.codec) {
-        case RowCodec::kF32:
-          finite ? put(4 * i, value) : put(4 * i, static_cast<uint32_t>(Special(bits, 32)));
-          break;
-        case RowCodec::kF16:
-          put(2 * i, finite ? F32ToF16(value) : static_cast<uint16_t>(Special(bits, 16)));
-          break;
-        case RowCodec::kBF16:
-          put(2 * i, finite ? F32ToBF16(value) : static_cast<uint16_t>(Special(bits, 17)));
-          break;
-        case RowCodec::kInt8:
-          put(i, static_cast<uint8_t>(bits));
-          break;
-        default:
-          break;
-      }
-    }
-    if (format.codec == RowCodec::kInt8) {
-      const float scale =
-          std::ldexp(1.0f + static_cast<float>(random() % 128) / 128,
-                     static_cast<int>(random() % (finite ? 12 : 250)) - (finite ? 6 : 126));
-      put(format.dim, F32ToBF16(scale));
-    }
-    return bytes;
+    return RandomRow(format(), Hash(row * 1000003 + version * 7919 + format().full_dim), finite);
   }
-
- private:
-  // One in eight: infinity, NaN with a payload, zero, a subnormal; by the width of the type (17
-  // stands for bfloat16).
-  static uint64_t Special(uint64_t bits, int type) {
-    if ((bits >> 40) % 8 != 0) return bits;
-    const uint64_t infinity = type == 32 ? 0x7f800000u : type == 16 ? 0x7c00u : 0x7f80u;
-    const uint64_t sign = (bits >> 44 & 1) << (type == 32 ? 31 : 15);
-    const uint64_t payload = bits & (type == 32 ? 0x7fffffu : type == 16 ? 0x3ffu : 0x7fu);
-    switch ((bits >> 45) % 4) {
-      case 0:
-        return sign | infinity;
-      case 1:
-        return sign | infinity | payload;  // NaN, quiet or not
-      case 2:
-        return sign;
-      default:
-        return sign | payload;  // subnormal
-    }
+  // Of how many rows the model is quick to say what they are: a rotation takes dim products a
+  // value.
+  uint64_t Most(uint64_t wanted) const {
+    if (format().codec != RowCodec::kRotatedPQ) return wanted;
+    const uint64_t products = uint64_t{format().full_dim} * format().group_columns();
+    return std::min(wanted, std::max<uint64_t>(2, 300000 / products));
   }
 };
 
-float CodeValue(const RowFormat& format, const std::byte* row, uint32_t i) {
-  uint16_t half = 0;
-  switch (format.codec) {
-    case RowCodec::kF32: {
-      float value;
-      std::memcpy(&value, row + 4 * i, 4);
-      return value;
-    }
-    case RowCodec::kF16:
-      std::memcpy(&half, row + 2 * i, 2);
-      return F16ToF32(half);
-    case RowCodec::kBF16:
-      std::memcpy(&half, row + 2 * i, 2);
-      return BF16ToF32(half);
-    case RowCodec::kInt8:
-      break;
-    default:
-      break;
+// What a codec has learned, in the backend's memory.
+class Learned {
+ public:
+  Learned(Backend& backend, const ModelFormat& model)
+      : bytes_(backend, *model.learned, model.offset) {}
+  // The format as the backend's kernels take it.
+  RowFormat For(RowFormat format) const {
+    if (format.learned != nullptr) format.learned = bytes_.get();
+    return format;
   }
-  std::memcpy(&half, row + format.code_bytes, 2);
-  return static_cast<float>(static_cast<int8_t>(row[i])) * BF16ToF32(half);
-}
 
-uint32_t Bits(float value, FloatType type) {
-  if (type == FloatType::kF16) return F32ToF16(value);
-  return type == FloatType::kBF16 ? F32ToBF16(value) : std::bit_cast<uint32_t>(value);
-}
-
-// The bits of value i as output; a row of the output's type is copied as it is.
-uint32_t DecodedBits(const RowFormat& format, const std::byte* row, uint32_t i, FloatType type) {
-  const bool copied = (format.codec == RowCodec::kF16 && type == FloatType::kF16) ||
-                      (format.codec == RowCodec::kBF16 && type == FloatType::kBF16);
-  if (!copied) return Bits(CodeValue(format, row, i), type);
-  uint16_t half;
-  std::memcpy(&half, row + 2 * i, 2);
-  return half;
-}
+ private:
+  const Array<std::byte> bytes_;
+};
 
 // ---- outputs -----------------------------------------------------------------------------------
 
@@ -212,9 +144,8 @@ class Output {
     std::memcpy(expected_.data() + (row * stride_ + i) * width, &bits, width);
   }
   void ExpectRow(uint64_t row, const RowFormat& format, const std::vector<std::byte>& encoded) {
-    for (uint32_t i = 0; i < dim_; ++i) {
-      Expect(row, i, DecodedBits(format, encoded.data(), i, type_));
-    }
+    const std::vector<uint32_t> bits = RowBits(format, encoded.data(), type_);
+    for (uint32_t i = 0; i < dim_; ++i) Expect(row, i, bits[i]);
   }
   void ExpectZeros(uint64_t row) {
     for (uint32_t i = 0; i < dim_; ++i) Expect(row, i, 0);
@@ -349,6 +280,7 @@ class Cache {
       : backend_(backend),
         stream_(backend),
         rows_(rows),
+        learned_(backend, rows.model),
         first_position_(first_position),
         table_rows_(table_rows),
         view_(MakeView(rows, cell_bytes, blocks, group_shift)),
@@ -406,7 +338,7 @@ class Cache {
     const bool in_order = random() % 4 == 0;
     if (in_order) std::iota(sources.begin(), sources.end(), 0u);
 
-    const uint32_t row_bytes = rows_.format.row_bytes();
+    const uint32_t row_bytes = rows_.format().row_bytes();
     const uint64_t row_stride = row_bytes + random() % 3;
     // The last row ends the array.
     std::vector<std::byte> encoded(count == 0 ? 0 : (count - 1) * row_stride + row_bytes);
@@ -425,7 +357,7 @@ class Cache {
     const Array<std::byte> device_rows(backend_, encoded, random() % 2 == 0 ? 0 : random() % 16);
     FillArgs args;
     args.blocks = view_;
-    args.format = rows_.format;
+    args.format = learned_.For(rows_.format());
     args.positions = device_positions.get();
     args.frequencies = device_frequencies.get();
     args.segments = device_segments.get();
@@ -489,7 +421,7 @@ class Cache {
     const Array<QueryCounts> counts(backend_, std::vector<QueryCounts>{{before, before, 0, 0}});
     ProbeGatherArgs args;
     args.blocks = view_;
-    args.format = format;
+    args.format = learned_.For(format);
     args.query = {device_rows.get(), count, first_position_, table_rows_};
     args.out = out.rows();
     args.zero_absent = options.zero_absent;
@@ -560,7 +492,7 @@ class Cache {
     const Array<QueryCounts> counts(backend_, 1);
     ProbePoolArgs args;
     args.blocks = view_;
-    args.format = format;
+    args.format = learned_.For(format);
     args.query = {device_rows.get(), count, first_position_, table_rows_};
     args.bags = {device_offsets.get(), bags, options.weighted ? device_weights.get() : nullptr,
                  options.mode};
@@ -712,13 +644,13 @@ class Cache {
       }
       const std::vector<std::byte> row = Encoded(slot);
       for (uint32_t at = 0; at < view_.shape.slot_bytes(); ++at) {
-        const std::byte expected = at < rows_.format.code_bytes ? row[at] : std::byte{0};
+        const std::byte expected = at < rows_.format().code_bytes ? row[at] : std::byte{0};
         if (host.Payload(block)[host.CodeOffset(in_block, at)] != expected) {
           ADD_FAILURE() << "code byte " << at << " of slot " << s;
           break;
         }
       }
-      EXPECT_TRUE(std::equal(row.begin() + rows_.format.code_bytes, row.end(),
+      EXPECT_TRUE(std::equal(row.begin() + rows_.format().code_bytes, row.end(),
                              reinterpret_cast<const std::byte*>(entry + kEntrySide)))
           << "side data of slot " << s;
     }
@@ -728,12 +660,12 @@ class Cache {
  private:
   // Now and then only the first values of each row are asked for.
   RowFormat SometimesLeading(uint32_t count) const {
-    return count % 4 == 3 ? Leading(rows_.format, rows_.format.dim / 2 + 1) : rows_.format;
+    return count % 4 == 3 ? Leading(rows_.format(), rows_.format().dim / 2 + 1) : rows_.format();
   }
   static BlockView MakeView(const Rows& rows, uint32_t cell_bytes, uint64_t blocks,
                             uint32_t group_shift) {
     BlockView view;
-    view.shape = ShapeOf(rows.format, cell_bytes);
+    view.shape = ShapeOf(rows.format(), cell_bytes);
     view.blocks = blocks;
     view.group_shift = group_shift;
     return view;
@@ -753,8 +685,10 @@ class Cache {
   }
   void AddRow(const std::vector<std::byte>& row, const float* weight,
               std::vector<float>* sum) const {
-    for (uint32_t c = 0; c < sum->size(); ++c) {
-      float value = CodeValue(rows_.format, row.data(), c);
+    const auto dim = static_cast<uint32_t>(sum->size());
+    const std::vector<float> values = RowValues(Leading(rows_.format(), dim), row.data());
+    for (uint32_t c = 0; c < dim; ++c) {
+      float value = values[c];
       if (weight != nullptr) {
         const float product = *weight * value;
         value = product;
@@ -767,7 +701,7 @@ class Cache {
     for (uint32_t c = 0; c < sum.size(); ++c) {
       const bool divide = mode == PoolMode::kMean && present > 0;
       const float value = divide ? sum[c] / static_cast<float>(present) : sum[c];
-      out->Expect(row, c, Bits(value, type));
+      out->Expect(row, c, OutputBits(value, type));
     }
   }
 
@@ -776,7 +710,7 @@ class Cache {
                    const std::vector<float>& weights, const PoolOptions& options,
                    std::mt19937_64& random) {
     const auto bags = static_cast<uint32_t>(offsets.size() - 1);
-    const uint32_t dim = rows_.format.dim;
+    const uint32_t dim = rows_.format().dim;
     std::vector<float> decoded(rows.size() * dim);
     std::vector<RowMark> marks(rows.size(), RowMark::kFound);
     std::vector<uint32_t> to(bags);
@@ -790,9 +724,8 @@ class Cache {
       uint32_t present = 0;
       for (uint64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
         const std::vector<std::byte> row = rows_.Encoded(rows[i], 0);
-        for (uint32_t c = 0; c < dim; ++c) {
-          decoded[i * dim + c] = CodeValue(rows_.format, row.data(), c);
-        }
+        const std::vector<float> values = RowValues(rows_.format(), row.data());
+        std::copy(values.begin(), values.end(), decoded.begin() + static_cast<int64_t>(i * dim));
         if (marked && rows[i] >= table_rows_) {
           marks[i] = RowMark::kAbsent;
           continue;
@@ -823,6 +756,7 @@ class Cache {
   Backend& backend_;
   const TestStream stream_;
   const Rows rows_;
+  const Learned learned_;
   const uint64_t first_position_;
   const uint64_t table_rows_;
   BlockView view_;
@@ -849,8 +783,11 @@ FloatType RandomType(std::mt19937_64& random) { return kOutTypes[random() % kOut
 void CheckGatherOfArray(Backend& backend, const Rows& rows, FloatType type,
                         std::mt19937_64& random) {
   const auto held = static_cast<uint32_t>(1 + random() % 20);
-  const auto count = static_cast<uint32_t>(random() % 3 == 0 ? held : random() % 40);
-  const uint64_t row_bytes = rows.format.row_bytes();
+  const auto count = static_cast<uint32_t>(rows.Most(random() % 3 == 0 ? held : random() % 40));
+  const RowFormat format =
+      random() % 4 == 0 ? Leading(rows.format(), rows.format().dim / 2 + 1) : rows.format();
+  const Learned learned(backend, rows.model);
+  const uint64_t row_bytes = format.row_bytes();
   const uint64_t row_stride = random() % 2 == 0 ? row_bytes : (row_bytes + 31) / 16 * 16;
   std::vector<std::byte> encoded((held - 1) * row_stride + row_bytes);
   std::vector<std::vector<std::byte>> each;
@@ -868,15 +805,15 @@ void CheckGatherOfArray(Backend& backend, const Rows& rows, FloatType type,
   const Array<std::byte> device(backend, encoded, random() % 2 == 0 ? 0 : random() % 16);
   const Array<uint32_t> device_sources(backend, sources);
   const Array<uint32_t> device_places(backend, places);
-  Output out(backend, type, count, rows.format.dim, static_cast<uint32_t>(random() % 3),
+  Output out(backend, type, count, format.dim, static_cast<uint32_t>(random() % 3),
              static_cast<uint32_t>(random() % 2));
   for (uint32_t i = 0; i < count; ++i) {
-    out.ExpectRow(with_places ? places[i] : i, rows.format, each[with_sources ? sources[i] : i]);
+    out.ExpectRow(with_places ? places[i] : i, format, each[with_sources ? sources[i] : i]);
   }
   GatherArgs args;
   args.rows = device.get();
   args.row_stride = row_stride;
-  args.format = rows.format;
+  args.format = learned.For(format);
   args.sources = with_sources ? device_sources.get() : nullptr;
   args.out_rows = with_places ? device_places.get() : nullptr;
   args.count = count;
@@ -894,22 +831,21 @@ std::string Describe(RowCodec codec, FloatType out, uint32_t dim, uint32_t cell_
          std::to_string(cell_bytes) + " seed " + std::to_string(seed);
 }
 
-}  // namespace
+// Each codec, type and dimension draws its own case.
+uint64_t DrawOf(const Rows& rows, FloatType out, uint64_t seed) {
+  const uint64_t what = static_cast<uint64_t>(rows.format().codec) * 3 + static_cast<uint64_t>(out);
+  return Hash(seed + rows.format().dim + (what << 32));
+}
 
-// ---- the checks
-// ----------------------------------------------------------------------------------
-
-void CheckDecoding(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
-                   uint32_t cell_bytes, uint64_t seed) {
-  SCOPED_TRACE(Describe(codec, out, dim, cell_bytes, seed));
-  std::mt19937_64 random(Hash(seed * 31 + dim));
-  const Rows rows{MakeRowFormat(codec, dim)};
+void CheckDecodingOf(Backend& backend, const Rows& rows, FloatType out, uint32_t cell_bytes,
+                     uint64_t seed) {
+  std::mt19937_64 random(DrawOf(rows, out, seed * 31));
   constexpr uint64_t kTableRows = 60;
   Cache cache(backend, rows, cell_bytes, 2, static_cast<uint32_t>(seed % 4), 1 + seed % 1000,
               kTableRows);
   cache.Fill(Different(30, kTableRows, random), 0, 1, random);
   std::vector<uint64_t> query;
-  const auto count = 1 + random() % (random() % 3 == 0 ? 150 : 45);
+  const uint64_t count = rows.Most(1 + random() % (random() % 3 == 0 ? 150 : 45));
   for (uint64_t i = 0; i < count; ++i) {
     query.push_back(random() % 8 == 0 ? kTableRows + random() % 5 : random() % kTableRows);
   }
@@ -924,23 +860,9 @@ void CheckDecoding(Backend& backend, RowCodec codec, FloatType out, uint32_t dim
   if (!Failed()) CheckGatherOfArray(backend, rows, out, random);
 }
 
-void CheckAllDecoding(Backend& backend, uint64_t seed) {
-  for (const RowCodec codec : kCodecs) {
-    for (const FloatType out : kOutTypes) {
-      for (const uint32_t dim : kSuiteDims) {
-        CheckDecoding(backend, codec, out, dim, 0, seed);
-        CheckDecoding(backend, codec, out, dim, dim % 2 == 0 ? 32 : 16, seed + 1);
-        if (Failed()) return;
-      }
-    }
-  }
-}
-
-void CheckPooling(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
-                  uint32_t cell_bytes, uint64_t seed) {
-  SCOPED_TRACE(Describe(codec, out, dim, cell_bytes, seed));
-  std::mt19937_64 random(Hash(seed * 37 + dim));
-  const Rows rows{MakeRowFormat(codec, dim), true};
+void CheckPoolingOf(Backend& backend, const Rows& rows, FloatType out, uint32_t cell_bytes,
+                    uint64_t seed) {
+  std::mt19937_64 random(DrawOf(rows, out, seed * 37));
   constexpr uint64_t kTableRows = 40;
   Cache cache(backend, rows, cell_bytes, 2, 1, 777, kTableRows);
   cache.Fill(Different(36, kTableRows, random), 0, 1, random);
@@ -948,10 +870,10 @@ void CheckPooling(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
   cache.model().ForEach([&](const ModelSlot& slot) { resident.push_back(slot.position - 777); });
   std::vector<uint64_t> ids;
   std::vector<uint64_t> offsets{0};
-  const auto bags = random() % 12;
+  const uint64_t bags = rows.Most(random() % 12);
   for (uint64_t b = 0; b < bags && !Failed(); ++b) {
     // Empty, of one, of a few, longer than a tile; half of them without a missing row.
-    const uint64_t size = std::vector<uint64_t>{0, 1, 5, 9, 33, 70}[random() % 6];
+    const uint64_t size = rows.Most(std::vector<uint64_t>{0, 1, 5, 9, 33, 70}[random() % 6]);
     const bool any = random() % 2 == 0;
     for (uint64_t i = 0; i < size; ++i) {
       ids.push_back(random() % 9 == 0 ? kTableRows + random() % 3
@@ -970,6 +892,69 @@ void CheckPooling(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
               .weighted = !mean && random() % 2 == 0,
               .with_marks = random() % 4 != 0},
              random);
+}
+
+}  // namespace
+
+// ---- the checks
+// ----------------------------------------------------------------------------------
+
+void CheckDecoding(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
+                   uint32_t cell_bytes, uint64_t seed) {
+  SCOPED_TRACE(Describe(codec, out, dim, cell_bytes, seed));
+  CheckDecodingOf(backend, {MakeModelFormat(codec, dim, seed)}, out, cell_bytes, seed);
+}
+
+void CheckAllDecoding(Backend& backend, uint64_t seed) {
+  for (const RowCodec codec : kCodecs) {
+    for (const FloatType out : kOutTypes) {
+      for (const uint32_t dim : kSuiteDims) {
+        CheckDecoding(backend, codec, out, dim, 0, seed);
+        CheckDecoding(backend, codec, out, dim, dim % 2 == 0 ? 32 : 16, seed + 1);
+        if (Failed()) return;
+      }
+    }
+  }
+}
+
+void CheckPooling(Backend& backend, RowCodec codec, FloatType out, uint32_t dim,
+                  uint32_t cell_bytes, uint64_t seed) {
+  SCOPED_TRACE(Describe(codec, out, dim, cell_bytes, seed));
+  CheckPoolingOf(backend, {MakeModelFormat(codec, dim, seed), true}, out, cell_bytes, seed);
+}
+
+void CheckShapesOfParts(Backend& backend, uint64_t seed) {
+  struct Shape {
+    RowCodec codec;
+    uint32_t dim, parts, bits;
+  };
+  constexpr Shape kShapes[] = {
+      {RowCodec::kPQ, 100, 13, 8},         // the last part has 4 of 8 values
+      {RowCodec::kPQ, 100, 13, 4},         //
+      {RowCodec::kPQ, 99, 15, 4},          // 1 of 7
+      {RowCodec::kPQ, 16, 16, 8},          // a code a value
+      {RowCodec::kPQ, 17, 17, 4},          //
+      {RowCodec::kPQ, 64, 1, 8},           // one code
+      {RowCodec::kRotatedPQ, 96, 12, 8},   // one group
+      {RowCodec::kRotatedPQ, 45, 9, 4},    //
+      {RowCodec::kRotatedPQ, 520, 65, 8},  // two groups: 512 and 8
+      {RowCodec::kRotatedPQ, 600, 86, 4},  // 511 and 89: fours of columns that lie in both
+      {RowCodec::kRotatedPQ, 530, 1, 4},   // a part wider than a group may be
+      {RowCodec::kRQ, 33, 5, 8},           // codes of more than a word
+      {RowCodec::kRQ, 64, 9, 4},           //
+      {RowCodec::kRQ, 8, 1, 8},            //
+  };
+  for (const Shape& shape : kShapes) {
+    for (const FloatType out : kOutTypes) {
+      SCOPED_TRACE(Describe(shape.codec, out, shape.dim, 0, seed) + " parts " +
+                   std::to_string(shape.parts) + " bits " + std::to_string(shape.bits));
+      ++seed;
+      const Rows rows{MakeModelFormat(shape.codec, shape.dim, shape.parts, shape.bits, seed), true};
+      CheckDecodingOf(backend, rows, out, 0, seed);
+      if (!Failed()) CheckPoolingOf(backend, rows, out, 0, seed);
+      if (Failed()) return;
+    }
+  }
 }
 
 ScenarioOptions RandomScenario(uint64_t seed) {
@@ -993,7 +978,7 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
                Describe(options.codec, FloatType::kF32, options.dim, options.cell_bytes, seed) +
                " blocks " + std::to_string(options.blocks));
   std::mt19937_64 random(Hash(seed + 99));
-  const Rows rows{MakeRowFormat(options.codec, options.dim), true};
+  const Rows rows{MakeModelFormat(options.codec, options.dim, seed), true};
   Cache cache(backend, rows, options.cell_bytes, options.blocks, options.group_shift,
               options.first_position, options.rows, options.unknown_one_in);
   // Times shortly before the 32 bits begin again, or any.
@@ -1059,7 +1044,7 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
 
 void CheckEdges(Backend& backend) {
   std::mt19937_64 random(5);
-  const Rows rows{MakeRowFormat(RowCodec::kInt8, 24)};
+  const Rows rows{MakeModelFormat(RowCodec::kInt8, 24, 0)};
   {
     SCOPED_TRACE("a class without memory");
     Cache cache(backend, rows, 0, 0, 0, 0, 10);

@@ -49,6 +49,11 @@ TEST_P(BackendTest, BagsPoolToTheBit) {
   }
 }
 
+TEST_P(BackendTest, PartsOfEveryShapeDecodeAndPoolToTheBit) {
+  const uint64_t seed = Seed(1);
+  for (uint64_t s = seed; s < seed + 3 && !HasFailure(); ++s) CheckShapesOfParts(*backend_, s);
+}
+
 TEST_P(BackendTest, Edges) { CheckEdges(*backend_); }
 
 TEST_P(BackendTest, AnySequenceLeavesTheCpusBytes) {

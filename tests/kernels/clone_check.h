@@ -17,8 +17,8 @@ void EncodeF16(const float*, size_t, std::byte*);
 void EncodeBF16(const float*, size_t, std::byte*);
 void EncodeInt8Row(const float*, uint32_t, std::byte*);
 void EncodeF8Row(const float*, uint32_t, std::byte*);
-float EncodeL4Row(const float*, uint32_t, std::byte*);
-float EncodeL4Plus4Row(const float*, uint32_t, std::byte*);
+void EncodeL4Row(const float*, uint32_t, std::byte*);
+void EncodeL4Plus4Row(const float*, uint32_t, std::byte*);
 void EncodeProfileRow(RowCodec, const Profile&, const float*, uint32_t, float*, std::byte*);
 void FillCentroidTable(const float*, uint32_t, uint32_t, float*);
 void NearestCentroids(const float*, size_t, size_t, uint32_t, const float*, uint32_t, uint32_t*,

@@ -63,9 +63,9 @@ TEST(SimtBackend, Edges) {
 
 TEST(SimtBackend, DecodesToTheBit) {
   UnderSchedules(Schedules(AllPolicies()), [](kernels::Backend& backend, uint64_t seed) {
-    for (uint64_t i = 0; i < 4; ++i) {
+    for (uint64_t i = 0; i < 6; ++i) {
       const uint64_t draw = seed * 7 + i * 5;
-      CheckDecoding(backend, kCodecs[draw % 4], kOutTypes[draw % 3],
+      CheckDecoding(backend, kCodecs[draw % kCodecs.size()], kOutTypes[draw % 3],
                     kSuiteDims[draw % kSuiteDims.size()], draw % 2 == 0 ? 0 : 16, draw);
     }
   });
@@ -74,7 +74,7 @@ TEST(SimtBackend, DecodesToTheBit) {
 TEST(SimtBackend, BagsPoolToTheBit) {
   UnderSchedules(Schedules(AllPolicies()), [](kernels::Backend& backend, uint64_t seed) {
     const uint64_t draw = seed * 3;
-    CheckPooling(backend, kCodecs[seed % 4], kOutTypes[draw / 3 % 3],
+    CheckPooling(backend, kCodecs[seed % kCodecs.size()], kOutTypes[draw / 3 % 3],
                  kSuiteDims[draw % kSuiteDims.size()], seed % 2 == 0 ? 0 : 16, seed);
   });
 }
@@ -82,6 +82,12 @@ TEST(SimtBackend, BagsPoolToTheBit) {
 TEST(SimtBackend, EveryCodecOutputAndDimensionDecodesToTheBit) {
   UnderSchedules(Schedules({Policy::kInOrder, Policy::kRandom, Policy::kStarve}, 1),
                  [](kernels::Backend& backend, uint64_t seed) { CheckAllDecoding(backend, seed); });
+}
+
+TEST(SimtBackend, PartsOfEveryShapeDecodeAndPoolToTheBit) {
+  UnderSchedules(
+      Schedules({Policy::kRandom, Policy::kStarve}, 1),
+      [](kernels::Backend& backend, uint64_t seed) { CheckShapesOfParts(backend, seed); });
 }
 
 TEST(SimtBackend, EveryCodecAndDimensionPoolsToTheBit) {

@@ -15,6 +15,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+AT_ONCE = 2  # mutants; CMakeLists.txt tells ctest
 
 # name, file compiled, file changed, text, replacement
 MUTATIONS = [
@@ -66,24 +69,60 @@ MUTATIONS = [
     ("pool-divides-by-all", "pool.cu", "pool.cu",
      "const uint64_t present = end - begin - absent;", "const uint64_t present = end - begin;"),
     ("rows-drop-sync", "gather.cu", "gather.cu",
-     "      moves[lane] = make_uint4(source, to, side.at[0], 0);\n    }\n    warp.Sync();\n",
-     "      moves[lane] = make_uint4(source, to, side.at[0], 0);\n    }\n"),
+     "side.at[0] & 0xffffu, side.at[0] >> 16);\n    }\n    warp.Sync();\n",
+     "side.at[0] & 0xffffu, side.at[0] >> 16);\n    }\n"),
     ("rows-read-past-the-end", "gather.cu", "gather.cu",
-     "codes[a].LoadBytes(from, min(code_bytes - at, P::Codes::kBytes));",
-     "codes[a].LoadBytes(from, P::Codes::kBytes);"),
-    ("rows-unaligned-word", "gather.cu", "row_decoders.cuh",
+     "codes[a].LoadBytes(codes_at + at, min(code_bytes - at, P::kCodeBytes));",
+     "codes[a].LoadBytes(codes_at + at, P::kCodeBytes);"),
+    ("rows-unaligned-word", "gather.cu", "words.cuh",
      "if (bytes >= 4 * w + 4 && address % 4 == 0) {", "if (bytes >= 4 * w + 4) {"),
     ("store-unaligned-vector", "gather.cu", "row_decoders.cuh",
-     "if (values >= kValues && reinterpret_cast<uintptr_t>(to) % Output::kBytes == 0) {",
+     "if (values >= kValues && reinterpret_cast<uintptr_t>(to) % kAlignment == 0) {",
      "if (values >= kValues) {"),
     ("whole-ignores-the-stride", "probe.cu", "row_decoders.cuh",
-     "out.stride * kOutBytes % Output::kBytes == 0 && dim % kValues == 0",
+     "out.stride * kOutBytes % kAlignment == 0 && dim % kValues == 0",
      "dim % kValues == 0"),
     ("whole-ignores-the-dim", "probe.cu", "row_decoders.cuh", " && dim % kValues == 0", ""),
     ("whole-ignores-row-addresses", "gather.cu", "gather.cu",
-     "reinterpret_cast<uintptr_t>(args.rows) % P::Codes::kBytes == 0", "true"),
-    ("decode-loses-nan", "gather.cu", "row_decoders.cuh",
+     "reinterpret_cast<uintptr_t>(args.rows) % P::kCodeBytes == 0", "true"),
+    ("decode-loses-nan", "gather.cu", "words.cuh",
      "if ((half & 0x7fffu) <= 0x7c00u) return value;", "return value;"),
+    ("f8-loses-the-sign-of-zeros", "gather.cu", "levels.cuh",
+     "return __fmul_rn(__uint_as_float((code", "return 0.0f + __fmul_rn(__uint_as_float((code"),
+    ("l4-wrong-half-of-a-word", "gather.cu", "levels.cuh",
+     "outwards >> 16 * (i / 4)", "outwards >> 16 * (i % 2)"),
+    ("l4-pool-wrong-half-of-a-word", "pool.cu", "pool.cu",
+     "codes.at[0] >>= column % Decoder::kValuesAWord", "codes.at[0] >>= 0"),
+    ("l4plus4-steps-from-below", "gather.cu", "levels.cuh", "(fine ^ negative * 15)", "fine"),
+    ("l4plus4-one-word-of-two", "probe.cu", "whole_rows.cuh",
+     "if (end <= word + 4) return low >> shift;", "return low >> shift;"),
+    ("profile-of-plain-rows", "gather.cu", "scales.cuh",
+     "if (plain) return __fmul_rn(level, b);", ""),
+    ("profile-other-order", "gather.cu", "scales.cuh",
+     "__fmul_rn(__fmul_rn(b, columns.deviation[v]), level)",
+     "__fmul_rn(b, __fmul_rn(columns.deviation[v], level))"),
+    ("profile-reads-past-the-end", "gather.cu", "scales.cuh", "left >= kCount && ", ""),
+    ("profile-unaligned-vector", "gather.cu", "scales.cuh",
+     "left >= kCount && reinterpret_cast<uintptr_t>(p) % 16 == 0", "left >= kCount"),
+    ("profile-wrong-side-data", "probe.cu", "probe_rows.cuh",
+     "reinterpret_cast<const uint16_t*>(side + 2)", "reinterpret_cast<const uint16_t*>(side)"),
+    ("pq-last-part-as-wide-as-others", "gather.cu", "whole_rows.cuh",
+     "code * format.WidthOf(part)", "code * format.width()"),
+    ("pq-unaligned-fours", "gather.cu", "whole_rows.cuh",
+     "width % 4 == 0 && format.full_dim % 4 == 0 &&", "width % 4 == 0 &&"),
+    ("pq-codes-of-one-word", "gather.cu", "whole_rows.cuh",
+     "if (end > first + 4) bytes |=", "if (false) bytes |="),
+    ("opq-one-group", "gather.cu", "whole_rows.cuh",
+     "min(end, group.first + group.columns)", "end"),
+    ("opq-keeps-the-first-codes", "gather.cu", "whole_rows.cuh",
+     "if (first || bit % 32 == 0) word", "if (first) word"),
+    ("opq-fused-multiply-add", "pool.cu", "whole_rows.cuh",
+     "*sum = __fadd_rn(*sum, __fmul_rn(y, __uint_as_float(factor)));",
+     "*sum = __fmaf_rn(y, __uint_as_float(factor), *sum);"),
+    ("rq-keeps-the-first-codes", "gather.cu", "whole_rows.cuh",
+     "if (stage != 0 && bit % 32 == 0) word", "if (false) word"),
+    ("rq-of-leading-values", "gather.cu", "whole_rows.cuh",
+     "* format.full_dim + column) * 2", "* format.dim + column) * 2"),
     ("fill-mask-omits-a-lane", "fill.cu", "fill.cu",
      "__reduce_min_sync(0xffffffffu,", "__reduce_min_sync(0x7fffffffu,"),
     ("fill-takes-pinned-slots", "fill.cu", "fill.cu",
@@ -144,61 +183,58 @@ def run(command, **kwargs):
                           errors="replace", **kwargs)
 
 
+def check(build, mutation):
+    """Whether the suite sees the mutation, and a line that says so."""
+    name, compiled, changed, text, replacement = mutation
+    source = build["source"]
+    with tempfile.TemporaryDirectory() as work:
+        kernels = os.path.join(work, "kernels", "cuda")
+        shutil.copytree(os.path.join(source, "kernels", "cuda"), kernels)
+        path = os.path.join(kernels, changed)
+        with open(path) as file:
+            code = file.read()
+        if code.count(text) != 1:
+            return False, f"{name}: its text is in {changed} {code.count(text)} times"
+        with open(path, "w") as file:
+            file.write(code.replace(text, replacement))
+        program = os.path.join(work, "mutant")
+        mutant = program + ".o"
+        done = run([build["compiler"], "-std=c++20", "-x", "c++", *build["options"].split(),
+                    "-w", "-I", work, "-I", source, "-I", os.path.join(source, "include"),
+                    "-c", os.path.join(kernels, compiled), "-o", mutant])
+        if done.returncode == 0:
+            others = [o for o in build["kernels"].split() if not o.endswith("/" + compiled + ".o")]
+            done = run([build["compiler"], mutant, *others, *build["objects"].split(),
+                        *build["libraries"].split(), "-o", program])
+        if done.returncode != 0:
+            return False, f"{name}: does not build\n{done.stdout}"
+        try:
+            done = run([program, "--gtest_fail_fast", "--gtest_brief=1"], timeout=240)
+        except subprocess.TimeoutExpired:
+            return True, f"{name}: caught (does not end)"
+        if done.returncode == 0:
+            return False, f"{name}: NOT SEEN"
+        report = re.search(r"(race|out-of-bounds|uninitialised|misaligned|collective-mismatch|"
+                           r"mask-\S+|exited-lane|shuffle-source|host-memory|deadlock|livelock)"
+                           r": [^\n]*", done.stdout)
+        why = report.group(0) if report else "wrong result"
+        if done.returncode < 0:
+            why += f", signal {-done.returncode}"
+        return True, f"{name}: caught ({why[:150]})"
+
+
 def main():
     with open(sys.argv[1]) as file:
         build = json.load(file)
     wanted = sys.argv[2:]
-    source = build["source"]
-    failures = []
+    chosen = [m for m in MUTATIONS if not wanted or m[0] in wanted]
     caught = 0
-    for name, compiled, changed, text, replacement in MUTATIONS:
-        if wanted and name not in wanted:
-            continue
-        with tempfile.TemporaryDirectory() as work:
-            kernels = os.path.join(work, "kernels", "cuda")
-            shutil.copytree(os.path.join(source, "kernels", "cuda"), kernels)
-            path = os.path.join(kernels, changed)
-            with open(path) as file:
-                code = file.read()
-            if code.count(text) != 1:
-                failures.append(f"{name}: its text is in {changed} {code.count(text)} times")
-                print(failures[-1], flush=True)
-                continue
-            with open(path, "w") as file:
-                file.write(code.replace(text, replacement))
-            program = os.path.join(work, "mutant")
-            mutant = program + ".o"
-            done = run([build["compiler"], "-std=c++20", "-x", "c++", *build["options"].split(),
-                        "-w", "-I", work, "-I", source, "-I", os.path.join(source, "include"),
-                        "-c", os.path.join(kernels, compiled), "-o", mutant])
-            if done.returncode == 0:
-                others = [o for o in build["kernels"].split() if not o.endswith("/" + compiled + ".o")]
-                done = run([build["compiler"], mutant, *others, *build["objects"].split(),
-                            *build["libraries"].split(), "-o", program])
-            if done.returncode != 0:
-                failures.append(f"{name}: does not build\n{done.stdout}")
-                print(failures[-1], flush=True)
-                continue
-            try:
-                done = run([program, "--gtest_fail_fast", "--gtest_brief=1"], timeout=120)
-            except subprocess.TimeoutExpired:
-                print(f"{name}: caught (does not end)", flush=True)
-                caught += 1
-                continue
-            if done.returncode == 0:
-                failures.append(f"{name}: NOT SEEN")
-                print(failures[-1], flush=True)
-                continue
-            caught += 1
-            report = re.search(r"(race|out-of-bounds|uninitialised|misaligned|collective-mismatch|"
-                               r"mask-\S+|exited-lane|shuffle-source|host-memory|deadlock|livelock)"
-                               r": [^\n]*", done.stdout)
-            why = report.group(0) if report else "wrong result"
-            if done.returncode < 0:
-                why += f", signal {-done.returncode}"
-            print(f"{name}: caught ({why[:150]})", flush=True)
-    print(f"{caught} mutants caught, {len(failures)} failures")
-    return 1 if failures else 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for seen, line in pool.map(lambda mutation: check(build, mutation), chosen):
+            caught += seen
+            print(line, flush=True)
+    print(f"{caught} mutants caught, {len(chosen) - caught} failures")
+    return 0 if caught == len(chosen) else 1
 
 
 if __name__ == "__main__":
