@@ -74,7 +74,7 @@ std::vector<CodecSpec> Family(CodecKind kind, uint32_t dim, std::span<const uint
   return family;
 }
 
-constexpr uint32_t kWidths[] = {2, 3, 4, 5, 6, 8, 10, 12, 16};
+constexpr uint32_t kWidths[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 constexpr uint32_t kResidualWidths[] = {6, 8, 10, 12, 16};
 // A rotation of more columns takes minutes to learn and microseconds a row.
 constexpr uint32_t kMostColumnsRotated = 512;

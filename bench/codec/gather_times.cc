@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -27,17 +29,29 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-// Encoded rows, repeated.
+// Encoded rows, repeated, in memory as the row cache has it (large pages where the system gives
+// them).
 struct GatherTimes::Arena {
-  Arena(std::span<const std::byte> codes, size_t row_bytes, uint64_t bytes)
-      : rows(std::max<uint64_t>(bytes / row_bytes, kHotRows)), data(rows * row_bytes) {
+  Arena(kernels::Backend* from, std::span<const std::byte> codes, size_t row_bytes, uint64_t wanted)
+      : backend(from),
+        rows(std::max<uint64_t>(wanted / row_bytes, kHotRows)),
+        bytes(rows * row_bytes) {
+    auto memory = backend->Allocate(bytes);
+    if (!memory.ok()) {
+      std::fprintf(stderr, "codec: %s\n", memory.status().ToString().c_str());
+      std::exit(1);
+    }
+    data = static_cast<std::byte*>(*memory);
     const uint64_t given = codes.size() / row_bytes;
     for (uint64_t r = 0; r < rows; ++r) {
-      std::memcpy(data.data() + r * row_bytes, codes.data() + r % given * row_bytes, row_bytes);
+      std::memcpy(data + r * row_bytes, codes.data() + r % given * row_bytes, row_bytes);
     }
   }
+  ~Arena() { backend->Free(data, bytes); }
+  kernels::Backend* const backend;
   const uint64_t rows;
-  std::vector<std::byte> data;
+  const uint64_t bytes;
+  std::byte* data = nullptr;
 };
 
 GatherTimes::GatherTimes(std::span<const std::byte> int8, std::span<const float> f32, uint32_t dim,
@@ -45,14 +59,16 @@ GatherTimes::GatherTimes(std::span<const std::byte> int8, std::span<const float>
     : dim_(dim),
       arena_bytes_(arena_bytes),
       rounds_(rounds),
-      int8_(std::make_unique<Arena>(int8, dim + 2, arena_bytes)),
-      f32_(std::make_unique<Arena>(std::as_bytes(f32), size_t{dim} * 4, arena_bytes)) {}
+      backend_(kernels::MakeCpuBackend()),
+      int8_(std::make_unique<Arena>(backend_.get(), int8, dim + 2, arena_bytes)),
+      f32_(std::make_unique<Arena>(backend_.get(), std::as_bytes(f32), size_t{dim} * 4,
+                                   arena_bytes)) {}
 
 GatherTimes::~GatherTimes() = default;
 
 void GatherTimes::Measure(const kernels::RowFormat& format, std::span<const std::byte> codes,
                           GatherTime* hot, GatherTime* memory) const {
-  const Arena coded(codes, format.row_bytes(), arena_bytes_);
+  const Arena coded(backend_.get(), codes, format.row_bytes(), arena_bytes_);
   std::vector<float> out(size_t{kBatch} * dim_);
   Picks picks(size_t{kBatch} * kBatches);
   std::mt19937_64 random(7);
@@ -68,11 +84,11 @@ void GatherTimes::Measure(const kernels::RowFormat& format, std::span<const std:
     std::vector<double> ours, to_int8, to_copy, int8s, copies;
     for (int round = 0; round <= rounds_; ++round) {
       const double int8 = time(among(*int8_), [&](const uint32_t* p) {
-        GatherInt8ByHand(int8_->data.data(), dim_, p, kBatch, out.data());
+        GatherInt8ByHand(int8_->data, dim_, p, kBatch, out.data());
       });
       const double own = time(among(coded), [&](const uint32_t* p) {
         kernels::GatherArgs args;
-        args.rows = coded.data.data();
+        args.rows = coded.data;
         args.row_stride = format.row_bytes();
         args.format = format;
         args.sources = p;
@@ -81,7 +97,7 @@ void GatherTimes::Measure(const kernels::RowFormat& format, std::span<const std:
         kernels::cpu::Gather(args);
       });
       const double copy = time(among(*f32_), [&](const uint32_t* p) {
-        GatherCopy(f32_->data.data(), dim_, p, kBatch, out.data());
+        GatherCopy(f32_->data, dim_, p, kBatch, out.data());
       });
       if (round == 0) continue;  // warms up
       ours.push_back(own);

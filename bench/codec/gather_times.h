@@ -13,6 +13,10 @@
 
 #include "kernels/row_format.h"
 
+namespace edo::kernels {
+class Backend;
+}
+
 namespace edo::bench {
 
 struct GatherTime {
@@ -40,6 +44,7 @@ class GatherTimes {
   const uint32_t dim_;
   const uint64_t arena_bytes_;
   const int rounds_;
+  const std::shared_ptr<kernels::Backend> backend_;
   std::unique_ptr<Arena> int8_, f32_;
 };
 

@@ -45,25 +45,29 @@ struct TimesScale {
 };
 
 // Values [first, first + count) in floats; `out` of any alignment. By way of bytes: GCC does not
-// vectorise the conversion of a vector of bytes, but that of an array.
+// vectorise the conversion of a vector of bytes, but that of an array. The last block overlaps the
+// one before it: values twice are faster than values one at a time.
 template <class Value>
 EDO_SIMD_INLINE void L4Values(const std::byte* nibbles, uint32_t first, uint32_t count,
                               std::byte* __restrict out, const Value& value) {
   nibbles += first / 2;
-  constexpr size_t kPiece = 4 * kBlock;
-  int8_t levels[kPiece];
-  for (size_t at = 0; at < count; at += kPiece) {
-    const size_t piece = count - at < kPiece ? count - at : kPiece;
-    const std::byte* const from = nibbles + at / 2;
-    size_t i = 0;
-    for (; i + kBlock <= piece; i += kBlock) LevelsOf(from + i / 2, levels + i);
-    for (; i < piece; ++i) {
-      levels[i] = kLevels[static_cast<uint8_t>(from[i / 2]) >> i % 2 * 4 & 15];
+  const auto block = [&](size_t at) __attribute__((always_inline)) {
+    int8_t levels[kBlock];
+    LevelsOf(nibbles + at / 2, levels);
+    for (size_t lane = 0; lane < kBlock; ++lane) {
+      StoreAt(out, at + lane, value(at + lane, static_cast<float>(levels[lane])));
     }
-    std::byte* const to = out + 4 * at;
-    for (size_t lane = 0; lane < piece; ++lane) {
-      StoreAt(to, lane, value(at + lane, static_cast<float>(levels[lane])));
-    }
+  };
+  size_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) block(i);
+  if (i + 1 < count && count >= kBlock) {
+    i = (count - kBlock) & ~size_t{1};
+    block(i);
+    i += kBlock;
+  }
+  for (; i < count; ++i) {
+    const uint32_t nibble = static_cast<uint8_t>(nibbles[i / 2]) >> i % 2 * 4 & 15;
+    StoreAt(out, i, value(i, static_cast<float>(kLevels[nibble])));
   }
 }
 

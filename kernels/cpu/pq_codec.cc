@@ -2,6 +2,7 @@
 #include "kernels/codec_kernels.h"
 #include "kernels/cpu/float_lanes.h"
 #include "kernels/cpu/l4_values.h"
+#include "kernels/cpu/lanes16.h"
 
 namespace edo::kernels {
 namespace {
@@ -86,6 +87,21 @@ void DecodePQ(const RowFormat& format, const std::byte* codes, const std::byte* 
   PQValues(format, format.learned, codes, Gain(side), first, count, out);
 }
 
+// sums[u] += values i of the vector times columns [at[u], at[u] + 16) of the rotation's row i, i
+// ascending. The sums stay in registers.
+template <uint32_t kVectors>
+EDO_SIMD_INLINE void AddTurned(const float* values, uint32_t rows, const std::byte* rotation,
+                               uint32_t columns, const size_t* at, Float16* sums) {
+  for (uint32_t i = 0; i < rows; ++i) {
+    const std::byte* const row = rotation + size_t{i} * columns * 4;
+    for (uint32_t u = 0; u < kVectors; ++u) {
+      Float16 turned;
+      std::memcpy(&turned, row + at[u] * 4, sizeof turned);
+      sums[u] = sums[u] + turned * values[i];
+    }
+  }
+}
+
 // value j = gain * (sum over i of centroid value i times rotation[i][j]), i ascending.
 EDO_SIMD_CLONES
 void DecodeRotatedPQ(const RowFormat& format, const std::byte* codes, const std::byte* side,
@@ -93,26 +109,66 @@ void DecodeRotatedPQ(const RowFormat& format, const std::byte* codes, const std:
   const float gain = Gain(side);
   const std::byte* const centroids = format.learned + format.rotation_bytes();
   const std::byte* rotation = format.learned;
-  constexpr uint32_t kPiece = 64;
+  float values[kMostRotatedColumns];
   for (uint32_t group = 0; group < first + count; group += format.group_columns()) {
     const uint32_t columns = format.GroupColumnsAt(group);
     const uint32_t begin = group < first ? first : group;
     const uint32_t end = group + columns < first + count ? group + columns : first + count;
-    for (uint32_t at = begin; at < end; at += kPiece) {
-      const uint32_t piece = end - at < kPiece ? end - at : kPiece;
-      float sums[kPiece] = {};
-      for (uint32_t base = 0; base < columns; base += kPiece) {
-        float values[kPiece];
-        const uint32_t rows = columns - base < kPiece ? columns - base : kPiece;
+    uint32_t held = columns;  // where in the group `values` begin; only wider parts need several
+    const auto values_from = [&](uint32_t base) __attribute__((always_inline)) {
+      const uint32_t left = columns - base;
+      const uint32_t rows = left < kMostRotatedColumns ? left : kMostRotatedColumns;
+      if (held != base) {
         PQValues(format, centroids, codes, 1.0f, group + base, rows,
                  reinterpret_cast<std::byte*>(values));
-        for (uint32_t i = 0; i < rows; ++i) {
-          const std::byte* const row = rotation + (size_t{base + i} * columns + (at - group)) * 4;
-          for (uint32_t j = 0; j < piece; ++j)
-            sums[j] = sums[j] + values[i] * LoadAt<float>(row, j);
+        held = base;
+      }
+      return rows;
+    };
+    // Sixteen columns a vector; those that would reach beyond `end` (begin + 16 at least) begin
+    // sixteen before it and overlap others.
+    const auto block = [&]<uint32_t kVectors>(uint32_t at) __attribute__((always_inline)) {
+      size_t from[kVectors];
+      for (uint32_t u = 0; u < kVectors; ++u) {
+        const uint32_t column = at + u * kLanes;
+        from[u] = (column + kLanes <= end ? column : end - kLanes) - group;
+      }
+      Float16 sums[kVectors] = {};
+      for (uint32_t base = 0; base < columns; base += kMostRotatedColumns) {
+        const uint32_t rows = values_from(base);
+        AddTurned<kVectors>(values, rows, rotation + size_t{base} * columns * 4, columns, from,
+                            sums);
+      }
+      for (uint32_t u = 0; u < kVectors; ++u) {
+        const Float16 scaled = sums[u] * gain;
+        std::memcpy(out + (group + from[u] - first) * 4, &scaled, sizeof scaled);
+      }
+    };
+    uint32_t at = begin;
+    if (begin + kLanes <= end) {
+      while (at < end) {
+        const uint32_t left = end - at;
+        if (left > 4 * kLanes) {
+          block.template operator()<8>(at);
+          at += 8 * kLanes;
+        } else if (left > kLanes) {
+          block.template operator()<4>(at);
+          at += 4 * kLanes;
+        } else {
+          block.template operator()<1>(at);
+          at += kLanes;
         }
       }
-      for (uint32_t j = 0; j < piece; ++j) StoreAt(out, at - first + j, gain * sums[j]);
+    }
+    for (; at < end; ++at) {
+      float sum = 0;
+      for (uint32_t base = 0; base < columns; base += kMostRotatedColumns) {
+        const uint32_t rows = values_from(base);
+        for (uint32_t i = 0; i < rows; ++i) {
+          sum = sum + values[i] * LoadAt<float>(rotation, size_t{base + i} * columns + at - group);
+        }
+      }
+      StoreAt(out, at - first, gain * sum);
     }
     rotation += size_t{columns} * columns * 4;
   }
