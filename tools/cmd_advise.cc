@@ -46,9 +46,9 @@ class AdviseVerb final : public Verb {
         "Examples:\n  edo advise glove.6B.100d.txt --min-cosine 0.99\n"
         "  edo advise --store vectors.edo --table glove --max-rel-error 0.01 --at mean\n"
         "  edo advise --store vectors.edo --table glove --order lookups.txt\n"
-        "Codecs are tried on a sample; errors are of rows that they have not seen. With\n"
-        "--order the first half of the trace is known, the later half is replayed. Nothing\n"
-        "is changed: `edo import` and `edo recode` take the codec, `edo import` the order.\n"
+        "Codecs are tried on a sample; errors are of rows that they have not seen. The\n"
+        "first half of the trace is known to the orders, the later half is replayed.\n"
+        "Nothing is changed; `edo import` and `edo recode` take what is advised.\n"
         "Exit code 3: no codec keeps what was asked for.");
   }
 

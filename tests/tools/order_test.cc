@@ -109,7 +109,8 @@ TEST_F(OrderTest, FaultsOfTheCommandLineExitWithTwo) {
     return Edo(more);
   };
   for (const auto& [more, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{}, "--order TRACE"},
+           {{Path("small.vec"), "--order", Path("trace")}, "--order goes with --store"},
+           {{Path("small.vec")}, "give either a FILE or --store"},
            {{"--order", Path("trace"), "--batch-lines", "0"}, "'0'"},
            {{"--order", Path("trace"), "--cache-rows", "101"}, "0..100"},
            {{"--order", Path("trace"), "--cache-rows", "nan"}, "0..100"},

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kVerbs{"import", "export", "ls",     "info",       "get",
-                                      "nn",     "stats",  "verify", "advise",     "analyze",
+                                      "nn",     "stats",  "verify", "advise", "recode",     "analyze",
                                       "eval",   "drop",   "rename", "completions"};
 
 std::set<std::string> LongOptions(const std::string& text) {

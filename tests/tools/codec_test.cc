@@ -1,0 +1,125 @@
+// edo advise on codecs, edo import --codec auto and edo recode: what they print, what they leave
+// behind, and the exit codes.
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/tools/command.h"
+
+namespace edo::test {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class CodecVerbs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::mt19937 random(5);
+    std::normal_distribution<float> gauss(0, 1);
+    std::string rows = "600 16\n";
+    for (int r = 0; r < 600; ++r) {
+      rows += "k" + std::to_string(r);
+      for (int c = 0; c < 16; ++c) rows += " " + std::to_string(gauss(random));
+      rows += "\n";
+    }
+    WriteFile(Path("table.vec"), rows);
+  }
+  std::string Path(const std::string& name) const { return dir_.File(name); }
+  std::string store() const { return Path("store"); }
+  Said Import(std::vector<std::string> more) const {
+    std::vector<std::string> args{"import", Path("table.vec"), "--store", store()};
+    args.insert(args.end(), more.begin(), more.end());
+    return Edo(args);
+  }
+  std::string Codec() const {
+    return nlohmann::json::parse(Edo({"info", "--store", store(), "--json"}).out)["table"]["codec"];
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(CodecVerbs, AdviceNamesTheSmallestThatKeepsTheGoal) {
+  const Said said = Edo({"advise", Path("table.vec"), "--min-cosine", "0.99", "--codecs", "INT8",
+                         "--codecs", "L4", "--codecs", "PQ2x4", "--codecs", "F16", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  const auto advice = nlohmann::json::parse(said.out);
+  EXPECT_EQ(advice["schema"], "edo.advise.codec/1");
+  EXPECT_EQ(advice["best"], "L4");
+  EXPECT_EQ(advice["rows"], 600);
+  ASSERT_EQ(advice["codecs"].size(), 4u);
+  EXPECT_EQ(advice["codecs"][0]["codec"], "F16");  // the largest first
+  EXPECT_EQ(advice["codecs"][2]["bits"], 8.0 * 10 / 16);
+  EXPECT_EQ(advice["codecs"][3]["missed"].size(), 1u);
+  const Said text = Edo({"advise", Path("table.vec"), "--codecs", "L4"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, HasSubstr("codec\tbits\tbytes\trel error\t"));
+  EXPECT_THAT(text.out, HasSubstr("\nL4\t5.000\t6000\t"));
+  // Nothing keeps it: a threshold was missed.
+  const Said none =
+      Edo({"advise", Path("table.vec"), "--min-cosine", "0.999999", "--codecs", "L4"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.out, HasSubstr("is below 0.999999"));
+  EXPECT_EQ(Edo({"advise", Path("table.vec"), "--codecs", "L5"}).code, 2);
+  EXPECT_EQ(Edo({"advise", Path("none.vec"), "--codecs", "L4"}).code, 1);
+  EXPECT_EQ(Edo({"advise"}).code, 2);
+}
+
+TEST_F(CodecVerbs, ImportChoosesAndRecodeChanges) {
+  const Said import = Import({"--codec", "auto", "--max-rel-error", "0.02", "--at", "mean"});
+  ASSERT_EQ(import.code, 0) << import.err;
+  EXPECT_THAT(import.err, HasSubstr("chosen: "));
+  const std::string chosen = Codec();
+  const Said check = Edo({"analyze", "--store", store(), "--against", Path("table.vec"),
+                          "--max-rel-error", "0.02", "--at", "mean"});
+  EXPECT_EQ(check.code, 0) << check.err;
+
+  const Said recode = Edo({"recode", "--store", store(), "--codec", "L4+4", "--json"});
+  ASSERT_EQ(recode.code, 0) << recode.err;
+  const auto report = nlohmann::json::parse(recode.out);
+  EXPECT_EQ(report["schema"], "edo.recode/1");
+  EXPECT_EQ(report["codec_before"], chosen);
+  EXPECT_EQ(report["table"]["codec"], "L4+4");
+  EXPECT_EQ(Codec(), "L4+4");
+  const Said dropped = Edo({"recode", "--store", store(), "--codec", "L4"});
+  EXPECT_EQ(dropped.code, 0);
+  EXPECT_THAT(dropped.err, HasSubstr("the refinement was dropped"));
+  const Said again = Edo({"recode", "--store", store(), "--codec", "L4"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, HasSubstr("nothing was written"));
+  EXPECT_EQ(Edo({"verify", "--store", store()}).code, 0);
+  // Thresholds that the table misses now.
+  EXPECT_EQ(Edo({"analyze", "--store", store(), "--against", Path("table.vec"), "--min-cosine",
+                 "0.99999"})
+                .code,
+            3);
+}
+
+TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
+  for (const auto& [more, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--codec", "auto"}, "needs to know what to keep"},
+           {{"--codec", "L4", "--min-cosine", "0.9"}, "go with --codec auto"},
+           {{"--min-cosine", "0.9"}, "go with --codec auto"},
+           {{"--codec", "auto", "--min-cosine", "2"}, "-1..1"},
+           {{"--codec", "PQ8x5"}, "4 and 8 are known"},
+           {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
+    const Said said = Import(more);
+    EXPECT_EQ(said.code, 2) << says;
+    EXPECT_THAT(said.err, HasSubstr(says));
+    EXPECT_FALSE(fs::exists(store()));
+  }
+  const Said parts = Import({"--codec", "PQ7x8"});
+  EXPECT_NE(parts.code, 0);
+  EXPECT_THAT(parts.err, HasSubstr("m = 6 or 8 would do"));
+  EXPECT_FALSE(fs::exists(store()));
+  const Said budget = Import({"--codec", "auto", "--max-bytes", "10"});
+  EXPECT_EQ(budget.code, 1);
+  EXPECT_THAT(budget.err, HasSubstr("no codec keeps what was asked for"));
+  ASSERT_EQ(Import({}).code, 0);
+  EXPECT_EQ(Edo({"recode", "--store", store()}).code, 2);
+  EXPECT_EQ(Edo({"recode", "--store", store(), "--codec", "auto"}).code, 2);
+  EXPECT_EQ(Edo({"recode", "--store", store(), "--table", "x", "--codec", "L4"}).code, 1);
+  EXPECT_EQ(Codec(), "F32");
+}
+
+}  // namespace
+}  // namespace edo::test
