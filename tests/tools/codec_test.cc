@@ -32,7 +32,8 @@ class CodecVerbs : public ::testing::Test {
     return Edo(args);
   }
   std::string Codec() const {
-    return nlohmann::json::parse(Edo({"info", "--store", store(), "--json"}).out)["table"]["codec"];
+    return nlohmann::json::parse(
+        Edo({"info", "--store", store(), "--json"}).out)["tables"][0]["codec"];
   }
 
   TempDir dir_;
