@@ -322,11 +322,13 @@ TEST(RowCache, BagOfLongRowsIsWholeBesideFillsAndInvalidations) {
       EDO_EXPECT_OK(cache->Invalidate(*table.handle, two));
       Offer(*cache, table, two);
       EDO_EXPECT_OK(cache->Flush());
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // whole for a moment
     }
   });
   uint64_t whole = 0;
+  // Longer on a machine so busy that no bag was whole when it was looked at.
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
-  while (std::chrono::steady_clock::now() < end && !HasFailure()) {
+  while ((std::chrono::steady_clock::now() < end || whole == 0) && !HasFailure()) {
     const Pooled pooled =
         PoolBags(*cache, table, rows, {0, rows.size()}, kernels::PoolMode::kSum, {});
     if (!pooled.incomplete.empty()) continue;
@@ -335,7 +337,6 @@ TEST(RowCache, BagOfLongRowsIsWholeBesideFillsAndInvalidations) {
   }
   stop = true;
   changes.join();
-  EXPECT_GT(whole, 0u);
 }
 
 // ---- one block ---------------------------------------------------------------------------------
