@@ -97,6 +97,8 @@ class Operation : public std::enable_shared_from_this<Operation<Handler>> {
   // Calls call(handler) on the handler's executor, and lets go of everything before.
   template <typename Call>
   void Finish(Call call) {
+    // Its owner may end the context as soon as the handler has run: not before post has returned.
+    const decltype(work_) until_posted(executor_);
     boost::asio::post(executor_, [self = this->shared_from_this(), call]() mutable {
       {
         const std::lock_guard lock(self->mutex_);
