@@ -41,12 +41,7 @@ Result<CodecAdvice> Advise(std::vector<float> sample, uint32_t dim, uint64_t row
   }
   if (has_goal && options.codecs.empty()) {
     // Rungs between those of the ladder, where they could be the best.
-    EDO_ASSIGN_OR_RETURN(auto more, engine::TryForGoal(trial_rows, rows, options, step));
-    for (CodecTrial& trial : more) {
-      const bool known = std::any_of(advice.trials.begin(), advice.trials.end(),
-                                     [&](const CodecTrial& t) { return t.codec == trial.codec; });
-      if (!known) advice.trials.push_back(std::move(trial));
-    }
+    EDO_RETURN_IF_ERROR(engine::TryForGoal(trial_rows, rows, options, step, &advice.trials));
   }
   std::stable_sort(advice.trials.begin(), advice.trials.end(),
                    [](const CodecTrial& a, const CodecTrial& b) { return a.bytes > b.bytes; });

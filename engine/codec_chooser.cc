@@ -83,7 +83,7 @@ Result<CodecChooser::Choice> CodecChooser::Run() {
   std::vector<CodecTrial> trials;
   {
     const TrialRows rows(source_.sample, dim_, options);
-    EDO_ASSIGN_OR_RETURN(trials, TryForGoal(rows, source_.rows, options, learn_.step));
+    EDO_RETURN_IF_ERROR(TryForGoal(rows, source_.rows, options, learn_.step, &trials));
   }
   std::string missed;
   for (const CodecTrial* const trial : Candidates(goal_, trials)) {

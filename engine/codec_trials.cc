@@ -186,7 +186,6 @@ Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint6
   EDO_ASSIGN_OR_RETURN(const auto made, storage::Codec::Make(codec, dim, learned));
 
   std::vector<std::byte> codes;
-  start = Clock::now();
   if (const Status s = EncodeInThreads(*made, rows.test(), options.threads, &codes); !s.ok()) {
     trial.missed.push_back(std::string(s.message()));
     return trial;
@@ -240,18 +239,18 @@ std::vector<const CodecTrial*> Candidates(const CodecGoal& goal,
   return candidates;
 }
 
-Result<std::vector<CodecTrial>> TryForGoal(const TrialRows& rows, uint64_t table_rows,
-                                           const AdviseCodecOptions& options,
-                                           const std::function<Status()>& step) {
-  std::vector<CodecTrial> trials;
+Status TryForGoal(const TrialRows& rows, uint64_t table_rows, const AdviseCodecOptions& options,
+                  const std::function<Status()>& step, std::vector<CodecTrial>* trials) {
   uint64_t least = UINT64_MAX;  // bytes of what keeps the goal
   const auto attempt = [&](const CodecSpec& codec) -> Result<bool> {
-    EDO_ASSIGN_OR_RETURN(CodecTrial trial, TryCodec(codec, rows, table_rows, options, step));
-    const bool keeps = trial.missed.empty();
-    const bool may_keep = MayKeep(options.goal, trial);
-    if (keeps && !options.goal.max_bytes) least = std::min(least, trial.bytes);
-    trials.push_back(std::move(trial));
-    return may_keep;
+    auto trial = std::find_if(trials->begin(), trials->end(),
+                              [&](const CodecTrial& t) { return t.codec == codec; });
+    if (trial == trials->end()) {
+      EDO_ASSIGN_OR_RETURN(CodecTrial made, TryCodec(codec, rows, table_rows, options, step));
+      trial = trials->insert(trials->end(), std::move(made));
+    }
+    if (trial->missed.empty() && !options.goal.max_bytes) least = std::min(least, trial->bytes);
+    return MayKeep(options.goal, *trial);
   };
   const auto bytes_of = [&](const CodecSpec& codec) {
     return codec.RowBytes(rows.dim()) * table_rows + codec.LearnedBytes(rows.dim());
@@ -267,7 +266,7 @@ Result<std::vector<CodecTrial>> TryForGoal(const TrialRows& rows, uint64_t table
       if (!may_keep || options.goal.max_bytes) break;
     }
   }
-  return trials;
+  return Status::Ok();
 }
 
 }  // namespace edo::engine

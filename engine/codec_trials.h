@@ -60,9 +60,9 @@ const CodecTrial* BestOf(const CodecGoal& goal, std::span<const CodecTrial> tria
 std::vector<const CodecTrial*> Candidates(const CodecGoal& goal,
                                           std::span<const CodecTrial> trials);
 
-// Tries what a goal needs: families of falling size are given up at their first clear miss.
-Result<std::vector<CodecTrial>> TryForGoal(const TrialRows& rows, uint64_t table_rows,
-                                           const AdviseCodecOptions& options,
-                                           const std::function<Status()>& step);
+// Tries what a goal needs beside the `trials` that were made already, and adds it to them: families
+// of falling size are given up at their first clear miss.
+Status TryForGoal(const TrialRows& rows, uint64_t table_rows, const AdviseCodecOptions& options,
+                  const std::function<Status()>& step, std::vector<CodecTrial>* trials);
 
 }  // namespace edo::engine

@@ -197,4 +197,21 @@ uint64_t GenerationWriter::plain_bytes() const {
   return (rows_ + layout_.rows - 1) / layout_.rows * layout_.bytes;
 }
 
+void GenerationWriter::Describe(storage::TableRecord* record) const {
+  TableInfo& t = record->info;
+  t.generation = generation_;
+  t.row_bytes = row_bytes_;
+  t.chunk_rows = plan_.rows;
+  t.chunk_count = next_chunk_;
+  t.chunk_file_bytes = files_->file_bytes(PageKind::kChunk);
+  t.key_file_bytes = files_->file_bytes(PageKind::kKeys);
+  t.compression = plan_.packed ? Compression::kZstd : Compression::kNone;
+  t.plain_chunk_bytes = plan_.packed ? plain_bytes() : 0;
+  record->chunk_bytes = chunk_bytes();
+  record->size_pages = next_size_page_;
+  record->sizes_per_page = plan_.packed ? storage::kSizesPerPage : 0;
+  record->chunk_files = files_->file_count(PageKind::kChunk);
+  record->key_files = files_->file_count(PageKind::kKeys);
+}
+
 }  // namespace edo::engine

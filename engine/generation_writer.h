@@ -12,6 +12,7 @@
 
 #include "edo/options.h"
 #include "engine/compression_sample.h"
+#include "storage/catalog.h"
 #include "storage/chunk_layout.h"
 #include "storage/key_directory_builder.h"
 #include "storage/row_store.h"
@@ -52,9 +53,10 @@ class GenerationWriter {
   const ChunkPlan& plan() const { return plan_; }
   uint64_t chunk_count() const { return next_chunk_; }
   uint32_t chunk_bytes() const { return plan_.packed ? 0 : layout_.bytes; }
-  uint64_t size_pages() const { return next_size_page_; }
   // Bytes of blocks of all chunks as they would be without compression.
   uint64_t plain_bytes() const;
+  // What the record of a table says of its generation's rows and files.
+  void Describe(storage::TableRecord* record) const;
 
  private:
   void Start(const Shape& shape, const std::optional<ChunkPlan>& plan);

@@ -15,7 +15,6 @@
 #include "engine/store_impl.h"
 #include "engine/table_impl.h"
 #include "storage/learned_pages.h"
-#include "storage/size_page.h"
 
 namespace edo {
 namespace {
@@ -221,26 +220,11 @@ class Recoder {
     return Status::Ok();
   }
 
-  storage::TableRecord MakeRecord(GenerationWriter& writer) const {
-    const storage::BulkWriter& files = writer.files();
+  storage::TableRecord MakeRecord(const GenerationWriter& writer) const {
     storage::TableRecord record = table_.record();
-    TableInfo& t = record.info;
-    const bool packed = writer.plan().packed;
-    t.codec = codec_->spec();
-    t.generation = writer.generation();
-    t.row_bytes = codec_->row_bytes();
-    t.chunk_rows = writer.plan().rows;
-    t.chunk_count = writer.chunk_count();
-    t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
-    t.key_file_bytes = files.file_bytes(PageKind::kKeys);
-    t.compression = packed ? Compression::kZstd : Compression::kNone;
-    t.plain_chunk_bytes = packed ? writer.plain_bytes() : 0;
-    t.metadata.erase("edo.codec.choice");  // it spoke of the old codec
-    record.chunk_bytes = writer.chunk_bytes();
-    record.size_pages = writer.size_pages();
-    record.sizes_per_page = packed ? storage::kSizesPerPage : 0;
-    record.chunk_files = files.file_count(PageKind::kChunk);
-    record.key_files = files.file_count(PageKind::kKeys);
+    writer.Describe(&record);
+    record.info.codec = codec_->spec();
+    record.info.metadata.erase("edo.codec.choice");  // it spoke of the old codec
     record.learned_bytes = codec_->learned().size();
     return record;
   }

@@ -15,7 +15,6 @@
 #include "storage/key_page.h"
 #include "storage/learned_pages.h"
 #include "storage/order_page.h"
-#include "storage/size_page.h"
 
 namespace edo::engine {
 
@@ -411,37 +410,24 @@ Status TableWriterImpl::PutInOrder() {
 
 storage::TableRecord TableWriterImpl::MakeRecord() const {
   const bool has_keys = options_.key_kind != KeyKind::kDense;
-  const storage::BulkWriter& files = generation_->files();
   storage::TableRecord record;
+  generation_->Describe(&record);
   TableInfo& t = record.info;
   t.name = name_;
   t.key_kind = options_.key_kind;
   t.codec = options_.codec;
   t.dim = options_.dim;
   t.rows = generation_->rows();
-  t.generation = generation_->generation();
   t.created_unix_s =
       options_.reproducible
           ? 0
           : static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
                                       std::chrono::system_clock::now().time_since_epoch())
                                       .count());
-  t.row_bytes = codec_->row_bytes();
-  t.chunk_rows = generation_->plan().rows;
-  t.chunk_count = generation_->chunk_count();
-  t.chunk_file_bytes = files.file_bytes(PageKind::kChunk);
-  t.key_file_bytes = files.file_bytes(PageKind::kKeys);
   t.metadata = options_.metadata;
-  t.compression = generation_->plan().packed ? Compression::kZstd : Compression::kNone;
-  t.plain_chunk_bytes = generation_->plan().packed ? generation_->plain_bytes() : 0;
-  record.chunk_bytes = generation_->chunk_bytes();
-  record.size_pages = generation_->size_pages();
-  record.sizes_per_page = generation_->plan().packed ? storage::kSizesPerPage : 0;
   record.key_pages = has_keys ? generation_->keys().key_pages() : 0;
   record.keys_per_page = has_keys ? storage::KeysPerPage(options_.key_kind) : 0;
   record.index_buckets = has_keys ? generation_->keys().index_buckets() : 0;
-  record.chunk_files = files.file_count(PageKind::kChunk);
-  record.key_files = files.file_count(PageKind::kKeys);
   return record;
 }
 
