@@ -74,7 +74,7 @@ class OrderAdviser {
   OrderAdviser(const TableImpl& table, const AdviseOptions& options)
       : table_(table),
         options_(options),
-        source_{table.context().rows.get(), &table.record(), &table.codec()},
+        source_{table.context().rows.get(), &table.record(), table.tiers().front().codec.get()},
         trace_{OrderKind::kTrace, options.trace},
         step_([this]() -> Status {
           ++steps_;
@@ -84,6 +84,12 @@ class OrderAdviser {
 
   Result<OrderAdvice> Run() {
     EDO_RETURN_IF_ERROR(options_.Validate());
+    if (table_.tiers().size() > 1) {
+      return Status::InvalidArgument(
+          "table '" + table_.info().name + "' has " + std::to_string(table_.tiers().size()) +
+          " tiers in codecs of their own, whose rows an order would mix; advice on an order is for "
+          "tables of one codec");
+    }
     EDO_RETURN_IF_ERROR(CountLines());
     EDO_RETURN_IF_ERROR(ReadPlaces());
     advice_.cache_rows = static_cast<uint64_t>(

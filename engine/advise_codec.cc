@@ -71,7 +71,8 @@ Result<CodecAdvice> AdviseCodec(const Table& table, const AdviseCodecOptions& op
     return Status::InvalidArgument("AdviseCodec needs a table of a store that EDO opened");
   }
   const TableInfo& info = table.info();
-  EDO_ASSIGN_OR_RETURN(std::vector<float> sample, engine::SampleOf(*impl, options.seed));
+  EDO_ASSIGN_OR_RETURN(std::vector<float> sample,
+                       engine::SampleOf(*impl, 0, impl->info().rows, options.seed));
   return Advise(std::move(sample), info.dim, info.rows, options);
 }
 

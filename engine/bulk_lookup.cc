@@ -34,7 +34,13 @@ struct Window {
   std::vector<Part> parts;
   std::vector<uint32_t> slots;   // (keys) place in codes; kNone: no row
   std::vector<RowState> states;  // (keys)
-  std::vector<std::byte> codes;  // (distinct rows, row_bytes)
+  std::vector<std::byte> codes;  // (distinct rows), those of a tier one behind the other
+  struct TierRows {
+    const Tier* tier = nullptr;
+    uint64_t first_slot = 0;
+    uint64_t first_byte = 0;
+  };
+  std::vector<TierRows> tiers;  // those that have rows here, in the order of slots
   std::vector<ReadFailure> failures;
   uint64_t chunks = 0;
 
@@ -49,6 +55,9 @@ class BulkJob {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
     values_a_row_ = ValuesOf(options_.lookup, table.info());
+    for (const Tier& tier : table.tiers()) {
+      most_row_bytes_ = std::max(most_row_bytes_, tier.row_bytes());
+    }
   }
 
   Status Run();
@@ -68,6 +77,7 @@ class BulkJob {
   BulkOptions options_;
   const BulkSink& sink_;
   uint32_t values_a_row_ = 0;
+  uint64_t most_row_bytes_ = 0;
 
   // Of the thread that reads.
   std::shared_ptr<const KeyBatch> batch_;  // that the last window did not use up
@@ -143,7 +153,7 @@ Result<bool> BulkJob::TakeKeys(Window* window, std::vector<uint64_t>* rows) {
     }
     Window::Part part{batch_, used_, rows->size(), 0};
     while (used_ < batch_->size() && rows->size() + part.count < kMostKeys && bytes < room) {
-      bytes += kBytesAKey + table_.info().row_bytes + TokenBytes(*batch_, used_);
+      bytes += kBytesAKey + most_row_bytes_ + TokenBytes(*batch_, used_);
       ++used_;
       ++part.count;
     }
@@ -169,10 +179,24 @@ Status BulkJob::ReadRows(const std::vector<uint64_t>& rows, Window* window) {
     if (distinct.empty() || distinct.back() != row) distinct.push_back(row);
     window->slots[PlaceIn(word)] = static_cast<uint32_t>(distinct.size() - 1);
   }
-  window->codes.resize(distinct.size() * table_.info().row_bytes);
+  uint64_t bytes = 0;
+  ForEachTier(table_.tiers(), distinct,
+              [&](const Tier& tier, size_t first, std::span<const uint64_t> of_tier) {
+                window->tiers.push_back({&tier, first, bytes});
+                bytes += of_tier.size() * tier.row_bytes();
+              });
+  window->codes.resize(bytes);
   std::vector<uint8_t> unread(distinct.size());
-  GatherOutcome outcome =
-      table_.gather().ReadEncoded(distinct, std::nullopt, window->codes.data(), unread.data());
+  GatherOutcome outcome;
+  for (size_t t = 0; t < window->tiers.size(); ++t) {
+    const Window::TierRows& of_tier = window->tiers[t];
+    const uint64_t end =
+        t + 1 < window->tiers.size() ? window->tiers[t + 1].first_slot : distinct.size();
+    outcome.Add(table_.gather().ReadEncoded(
+        *of_tier.tier, std::span(distinct).subspan(of_tier.first_slot, end - of_tier.first_slot),
+        std::nullopt, window->codes.data() + of_tier.first_byte,
+        unread.data() + of_tier.first_slot));
+  }
   window->chunks = outcome.chunks;
   if (outcome.failures.empty()) return Status::Ok();
   for (uint64_t i = 0; i < rows.size(); ++i) {
@@ -196,24 +220,31 @@ Result<std::unique_ptr<Window>> BulkJob::ReadWindow() {
 
 Status BulkJob::HandOut(const Window& window, const Window::Part& part, uint64_t begin,
                         uint64_t count) {
-  const uint64_t row_bytes = table_.info().row_bytes;
   const uint64_t first = part.first + begin;
   const uint64_t out_bytes = uint64_t{values_a_row_} * FloatTypeBytes(options_.lookup.out_type);
   values_.resize(count * out_bytes);
-  std::vector<const std::byte*> codes;
-  std::vector<uint64_t> to;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t slot = window.slots[first + i];
-    if (slot != Window::kNone) {
-      codes.push_back(window.codes.data() + slot * row_bytes);
-      to.push_back(i);
-      continue;
-    }
+    if (window.slots[first + i] != Window::kNone) continue;
     std::fill_n(values_.begin() + static_cast<ptrdiff_t>(i * out_bytes), out_bytes, std::byte{0});
   }
   const storage::DecodeTarget target{values_.data(), options_.lookup.out_type, values_a_row_,
                                      values_a_row_};
-  table_.codec().DecodeGather(codes.data(), to.data(), codes.size(), target);
+  std::vector<const std::byte*> codes;
+  std::vector<uint64_t> to;
+  for (size_t t = 0; t < window.tiers.size(); ++t) {
+    const Window::TierRows& of_tier = window.tiers[t];
+    const uint64_t end = t + 1 < window.tiers.size() ? window.tiers[t + 1].first_slot : UINT64_MAX;
+    codes.clear();
+    to.clear();
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t slot = window.slots[first + i];
+      if (slot == Window::kNone || slot < of_tier.first_slot || slot >= end) continue;
+      codes.push_back(window.codes.data() + of_tier.first_byte +
+                      (slot - of_tier.first_slot) * of_tier.tier->row_bytes());
+      to.push_back(i);
+    }
+    of_tier.tier->codec->DecodeGather(codes.data(), to.data(), codes.size(), target);
+  }
   BulkRows rows;
   rows.first = report_.keys;
   rows.count = count;

@@ -60,8 +60,16 @@ class DeviceLookupImpl final : public DeviceLookup {
     return query_.host_bags ? query_.host_bags->offsets.size() : 0;
   }
   uint32_t values() const { return ValuesOf(query_.options, info()); }
+  const std::vector<Tier>& tiers() const { return table_->tiers(); }
   // For kernels on the device.
-  kernels::RowFormat format() const { return Leading(device_format_, values()); }
+  kernels::RowFormat FormatOf(const Tier& tier) const {
+    return Leading(device_formats_[static_cast<size_t>(&tier - tiers().data())], values());
+  }
+  // Whether the device's cache holds rows of the table.
+  bool cached() const {
+    return std::any_of(tiers().begin(), tiers().end(),
+                       [](const Tier& tier) { return tier.places.device != nullptr; });
+  }
   uint64_t stride() const {
     return query_.options.out_stride == 0 ? values() : query_.options.out_stride;
   }
@@ -91,13 +99,15 @@ class DeviceLookupImpl final : public DeviceLookup {
   }
   // Adds a probe's outcome to the device cache's counters; a synchronous cache has counted it.
   void CountProbe(uint64_t hits, uint64_t misses) {
-    if (table_->places().device == nullptr || backend_.synchronous()) return;
+    if (!cached() || backend_.synchronous()) return;
     table_->context().device_cache->AddCounts(hits, misses);
   }
   // Whether some bags may not be written although all their rows are cached: those that lack a key
   // (with kError) or whose key could not be resolved. Only the host can tell which.
+  // The cache pools rows of one format only, so bags of several tiers are left to Finish as well.
   bool HostDecides() const {
-    return query_.options.on_missing == OnMissing::kError || !query_.keys.unread.empty();
+    return query_.options.on_missing == OnMissing::kError || !query_.keys.unread.empty() ||
+           tiers().size() > 1;
   }
   // A list that a kernel has compacted at `at` of `buffer`, in ascending order.
   Result<std::vector<uint32_t>> FetchList(const Buffer* buffer, uint64_t at, uint64_t count) {
@@ -133,6 +143,9 @@ class DeviceLookupImpl final : public DeviceLookup {
   Status FetchRows();
   Status ReadMisses(std::span<const uint64_t> rows, std::span<const uint32_t> places,
                     const kernels::OutputRows& out, RowMark* marks, GatherOutcome* outcome);
+  Status ReadMissesOf(const Tier& tier, std::span<const uint64_t> rows,
+                      std::span<const uint32_t> places, const kernels::OutputRows& out,
+                      RowMark* marks, GatherOutcome* outcome);
   Status FinishRows(GatherOutcome* outcome, std::vector<RowMark>* marks);
   Status FinishBags(GatherOutcome* outcome, std::vector<RowMark>* marks);
   Status PoolGroup(std::span<const uint64_t> offsets, std::span<const uint32_t> bags,
@@ -141,7 +154,7 @@ class DeviceLookupImpl final : public DeviceLookup {
                     GatherOutcome* outcome);
 
   const TableImpl* const table_;
-  kernels::RowFormat device_format_;
+  std::vector<kernels::RowFormat> device_formats_;  // of the tiers
   const std::shared_ptr<DeviceBuffers> buffers_;
   kernels::Backend& backend_;
   DeviceQuery query_;
@@ -166,8 +179,11 @@ Status DeviceLookupImpl::Start() {
   }
   const uint64_t bag_count = this->bag_count();
   if (bag_count >= kMostKeys) return Status::InvalidArgument("too many bags");
-  if (backend_.synchronous() && table_->places().device == nullptr) return LookUpOnHost();
-  EDO_ASSIGN_OR_RETURN(device_format_, table_->pin()->DeviceFormat());
+  if (backend_.synchronous() && !cached()) return LookUpOnHost();
+  for (const Tier& tier : tiers()) {
+    EDO_ASSIGN_OR_RETURN(const kernels::RowFormat format, tier.pin->DeviceFormat());
+    device_formats_.push_back(format);
+  }
   const bool has_weights = query_.host_bags && !query_.host_bags->weights.empty();
   Carver carver;
   counts_at_ = carver.Add<QueryCounts>(1);
@@ -263,9 +279,10 @@ Status DeviceLookupImpl::EnqueueProbe() {
     return zero ? Status::Ok() : ZeroPadding();
   }
   if (HostDecides()) return Status::Ok();
-  if (table_->places().device == nullptr) {
+  const Tier& tier = tiers().front();
+  if (tier.places.device == nullptr) {
     kernels::ProbePoolArgs args;
-    args.format = format();
+    args.format = FormatOf(tier);
     args.query = {rows_, count, 0, info().rows};
     args.bags = bags_;
     args.out = Out();
@@ -281,27 +298,33 @@ Status DeviceLookupImpl::EnqueueProbe() {
   query.values = values();
   query.incomplete = list;
   query.counts = counts;
-  return table_->context().device_cache->Pool(*table_->places().device, query, stream_);
+  return table_->context().device_cache->Pool(*tier.places.device, query, stream_);
 }
 
-// The cache's probe; without a cache, of blocks that hold nothing.
+// The cache's probe, tier by tier; without a cache, of blocks that hold nothing.
 Status DeviceLookupImpl::Probe(const uint64_t* device_rows, uint32_t count,
                                const kernels::OutputRows& out, bool zero_absent, uint32_t* misses,
                                QueryCounts* counts) {
   if (count == 0) return Status::Ok();
-  if (table_->places().device != nullptr) {
-    return table_->context().device_cache->Gather(
-        *table_->places().device,
-        {device_rows, count, out, values(), zero_absent, misses, nullptr, counts}, stream_);
+  for (const Tier& tier : tiers()) {
+    if (tier.places.device != nullptr) {
+      EDO_RETURN_IF_ERROR(table_->context().device_cache->Gather(
+          *tier.places.device,
+          {device_rows, count, out, values(), zero_absent, misses, nullptr, counts,
+           tier.first_row(), info().rows},
+          stream_));
+      continue;
+    }
+    kernels::ProbeGatherArgs args;
+    args.format = FormatOf(tier);
+    args.query = {device_rows, count, 0, info().rows, tier.first_row(), tier.rows()};
+    args.out = out;
+    args.zero_absent = zero_absent;
+    args.misses = misses;
+    args.counts = counts;
+    EDO_RETURN_IF_ERROR(backend_.ProbeGather(args, stream_));
   }
-  kernels::ProbeGatherArgs args;
-  args.format = format();
-  args.query = {device_rows, count, 0, info().rows};
-  args.out = out;
-  args.zero_absent = zero_absent;
-  args.misses = misses;
-  args.counts = counts;
-  return backend_.ProbeGather(args, stream_);
+  return Status::Ok();
 }
 
 // Places that become zeros although absent rows' places are left as they were: padding, and with
@@ -351,7 +374,26 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
                                     std::span<const uint32_t> places,
                                     const kernels::OutputRows& out, RowMark* marks,
                                     GatherOutcome* outcome) {
-  const uint64_t row_bytes = info().row_bytes;
+  if (tiers().size() == 1) {
+    return ReadMissesOf(tiers().front(), rows, places, out, marks, outcome);
+  }
+  std::vector<uint32_t> of_tier;
+  for (const Tier& tier : tiers()) {
+    of_tier.clear();
+    for (const uint32_t place : places) {
+      if (rows[place] - tier.first_row() < tier.rows()) of_tier.push_back(place);
+    }
+    if (of_tier.empty()) continue;
+    EDO_RETURN_IF_ERROR(ReadMissesOf(tier, rows, of_tier, out, marks, outcome));
+  }
+  return Status::Ok();
+}
+
+Status DeviceLookupImpl::ReadMissesOf(const Tier& tier, std::span<const uint64_t> rows,
+                                      std::span<const uint32_t> places,
+                                      const kernels::OutputRows& out, RowMark* marks,
+                                      GatherOutcome* outcome) {
+  const uint64_t row_bytes = tier.row_bytes();
   const uint64_t window = std::max<uint64_t>(1, kStagedBytes / row_bytes);
   Carver carver;
   const uint64_t most = std::min<uint64_t>(window, places.size());
@@ -371,8 +413,8 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
     for (uint64_t i = 0; i < count; ++i) wanted[i] = rows[places[first + i]];
     auto* const codes = Pinned<std::byte>(staged, codes_at);
     auto* const to = Pinned<uint32_t>(staged, places_at);
-    outcome->Add(
-        table_->gather().ReadEncodedCached(wanted, query_.options.deadline, codes, unread.data()));
+    outcome->Add(table_->gather().ReadEncodedCached(tier, wanted, query_.options.deadline, codes,
+                                                    unread.data()));
     // Rows that could not be read are taken out.
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -390,7 +432,7 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
     kernels::GatherArgs args;
     args.rows = Device<std::byte>(staged, codes_at);
     args.row_stride = row_bytes;
-    args.format = format();
+    args.format = FormatOf(tier);
     args.out_rows = Device<uint32_t>(staged, places_at);
     args.count = static_cast<uint32_t>(kept);
     args.out = out;
@@ -398,15 +440,15 @@ Status DeviceLookupImpl::ReadMisses(std::span<const uint64_t> rows,
         backend_.CopyToDevice(staged->device + codes_at, codes, kept * row_bytes, stream_));
     EDO_RETURN_IF_ERROR(backend_.CopyToDevice(staged->device + places_at, to, kept * 4, stream_));
     EDO_RETURN_IF_ERROR(backend_.Gather(args, stream_));
-    if (table_->places().device == nullptr) continue;
+    if (tier.places.device == nullptr) continue;
     gpucache::RowCache& cache = *table_->context().device_cache;
+    for (uint64_t& row : wanted) row -= tier.first_row();
     if (backend_.synchronous()) {
-      cache.Fill(*table_->places().device, wanted,
+      cache.Fill(*tier.places.device, wanted,
                  std::vector<std::byte>(codes, codes + kept * row_bytes));
     } else {
       // The rows are where they were asked for; the cache alone goes without them.
-      const Status filled =
-          cache.FillFromDevice(*table_->places().device, wanted, args.rows, stream_);
+      const Status filled = cache.FillFromDevice(*tier.places.device, wanted, args.rows, stream_);
       if (!filled.ok()) {
         table_->context().Log(LogLevel::kWarning,
                               "the device's cache is not filled: " + filled.ToString());

@@ -41,7 +41,7 @@ class Exporter {
       EDO_RETURN_IF_ERROR(CopyChosen());
     } else if (table_.record().ordered()) {
       EDO_RETURN_IF_ERROR(CopyInSourceOrder());
-    } else if (writer_->wants_codes()) {
+    } else if (writer_->wants_codes() && !mixed()) {
       EDO_RETURN_IF_ERROR(CopyCodes());
     } else {
       EDO_RETURN_IF_ERROR(CopyRows());
@@ -72,14 +72,25 @@ class Exporter {
     target.dtype = options_.dtype;
     target.force = options_.force;
     target.key_kind = KindOfOutput();
-    target.codec = info.codec;
-    target.learned = table_.codec().learned();
-    target.row_bytes = info.row_bytes;
+    if (!mixed()) {
+      target.codec = info.codec;
+      target.learned = table_.Learned();
+      target.row_bytes = info.row_bytes;
+    } else {  // an archive has one codec: the one that keeps the rows as they decode
+      target.row_bytes = target.codec.RowBytes(info.dim);
+    }
     target.dim = info.dim;
     target.rows = rows_;
     target.table = info.name;
     target.metadata = info.metadata;
     return target;
+  }
+
+  bool mixed() const { return table_.tiers().size() > 1; }
+  // Gives the writer values instead of codes, as codes of F32 where it wants those.
+  void SetValuesAsCodes() {
+    const auto bytes = std::as_bytes(std::span(batch_.values));
+    batch_.codes.assign(bytes.begin(), bytes.end());
   }
 
   // Chosen rows of a dense table keep their row numbers, as integer keys.
@@ -204,6 +215,7 @@ class Exporter {
       if (!more) return Status::Ok();
       StartBatch(rows.first_row, rows.row_count);
       batch_.values.assign(rows.values.begin(), rows.values.end());
+      if (writer_->wants_codes()) SetValuesAsCodes();
       AddKeys(rows);
       EDO_RETURN_IF_ERROR(writer_->Append(batch_));
       EDO_RETURN_IF_ERROR(Step(rows.row_count));
@@ -243,17 +255,23 @@ class Exporter {
       return Status::Corruption("table '" + table_.info().name + "' ends before its keys do");
     };
     EDO_RETURN_IF_ERROR(table_.ScanCodes(
-        [&](uint64_t /*first_row*/, uint64_t /*count*/, std::string_view codes) -> Status {
+        [&](const engine::Tier&, uint64_t, uint64_t, std::string_view codes) -> Status {
           pending.append(codes);
           return pending.size() >= (1 << 20) ? flush(false) : Status::Ok();
         }));
     return flush(true);
   }
 
+  // Of a row on its way through memory: as codes where those are wanted, else as values.
+  uint64_t RowBytes() const {
+    return writer_->wants_codes() && !mixed() ? table_.info().row_bytes
+                                              : uint64_t{table_.info().dim} * sizeof(float);
+  }
+
   // Rows in the order of the source, a window at a time: fn(place of the first, row numbers).
   Status ForEachWindow(
       const std::function<Status(uint64_t first, std::span<const uint64_t> rows)>& fn) const {
-    const uint64_t window = table_.context().order_limits.WindowRows(table_.info().row_bytes);
+    const uint64_t window = table_.context().order_limits.WindowRows(RowBytes());
     std::vector<uint64_t> places;
     for (uint64_t first = 0; first < table_.info().rows; first += window) {
       places.resize(std::min(window, table_.info().rows - first));
@@ -268,12 +286,15 @@ class Exporter {
   // Of a table in another order than its source's: of each chunk and key page one read a window.
   Status CopyInSourceOrder() {
     const TableInfo& info = table_.info();
-    std::vector<std::byte> codes;
+    const bool codes_wanted = writer_->wants_codes() && !mixed();
+    std::vector<std::byte> codes;  // or values
     std::vector<int64_t> ints;
     std::vector<std::string> texts;
     return ForEachWindow([&](uint64_t first, std::span<const uint64_t> rows) -> Status {
-      codes.resize(rows.size() * info.row_bytes);
-      EDO_RETURN_IF_ERROR(table_.ReadCodes(rows, codes.data()));
+      codes.resize(rows.size() * RowBytes());
+      EDO_RETURN_IF_ERROR(codes_wanted
+                              ? table_.ReadCodes(rows, codes.data())
+                              : table_.ReadValues(rows, reinterpret_cast<float*>(codes.data())));
       if (info.key_kind == KeyKind::kText) {
         EDO_ASSIGN_OR_RETURN(texts, table_.TextKeysOf(rows));
       } else if (info.key_kind == KeyKind::kInt64) {
@@ -290,12 +311,12 @@ class Exporter {
           batch_.int_keys.assign(ints.begin() + static_cast<ptrdiff_t>(begin),
                                  ints.begin() + static_cast<ptrdiff_t>(begin + count));
         }
-        const std::byte* const of_batch = codes.data() + begin * info.row_bytes;
+        const std::byte* const of_batch = codes.data() + begin * RowBytes();
         if (writer_->wants_codes()) {
-          batch_.codes.assign(of_batch, of_batch + count * info.row_bytes);
+          batch_.codes.assign(of_batch, of_batch + count * RowBytes());
         } else {
-          batch_.values.resize(count * info.dim);
-          table_.codec().Decode(of_batch, count, {batch_.values.data(), FloatType::kF32, 0});
+          const auto* const values = reinterpret_cast<const float*>(of_batch);
+          batch_.values.assign(values, values + count * info.dim);
         }
         EDO_RETURN_IF_ERROR(writer_->Append(batch_));
         EDO_RETURN_IF_ERROR(Step(count));
@@ -315,12 +336,13 @@ class Exporter {
       } else {
         EDO_ASSIGN_OR_RETURN(batch_.int_keys, table_.IntKeysOf(rows));
       }
-      if (writer_->wants_codes()) {
+      if (writer_->wants_codes() && !mixed()) {
         batch_.codes.resize(rows.size() * info.row_bytes);
         EDO_RETURN_IF_ERROR(table_.ReadCodes(rows, batch_.codes.data()));
       } else {
         batch_.values.resize(rows.size() * info.dim);
         EDO_RETURN_IF_ERROR(table_.LookupRows(rows, {}, batch_.values.data(), nullptr));
+        if (writer_->wants_codes()) SetValuesAsCodes();
       }
       EDO_RETURN_IF_ERROR(writer_->Append(batch_));
       EDO_RETURN_IF_ERROR(Step(rows.size()));

@@ -4,11 +4,11 @@
 
 namespace edo::engine {
 
-Result<OpenedGeneration> GenerationPin::Open(const storage::TableRecord& record,
-                                             uint32_t read_dims) {
+Result<OpenedGeneration> GenerationPin::Open(const storage::TableRecord& record, uint32_t read_dims,
+                                             bool cached) {
   const std::lock_guard lock(mutex_);
   if (opened_.codec == nullptr) {
-    const Status s = OpenOnce(record, read_dims);
+    const Status s = OpenOnce(record, read_dims, cached);
     if (!s.ok()) {
       opened_ = {};
       return s;
@@ -17,7 +17,8 @@ Result<OpenedGeneration> GenerationPin::Open(const storage::TableRecord& record,
   return opened_;
 }
 
-Status GenerationPin::OpenOnce(const storage::TableRecord& record, uint32_t read_dims) {
+Status GenerationPin::OpenOnce(const storage::TableRecord& record, uint32_t read_dims,
+                               bool cached) {
   const TableInfo& info = record.info;
   const std::string name = "table '" + info.name + "'";
   auto learned = storage::ReadLearned(*context_->rows, info.generation, record.learned_bytes);
@@ -25,6 +26,7 @@ Status GenerationPin::OpenOnce(const storage::TableRecord& record, uint32_t read
   auto codec = storage::Codec::Make(info.codec, info.dim, *learned);
   if (!codec.ok()) return codec.status().WithContext(name);
   opened_.codec = std::move(*codec);
+  if (!cached) return Status::Ok();
 
   const kernels::RowFormat& format = opened_.codec->row_format();
   const uint32_t chosen =

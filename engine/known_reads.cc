@@ -6,17 +6,29 @@
 namespace edo::engine {
 
 KnownReads::KnownReads(const TableImpl* table, bool on_device)
-    : table_(table), place_(on_device ? table->places().device : table->places().host) {
+    : table_(table), on_device_(on_device) {
   const StoreContext& context = table->context();
   cache_ = on_device ? context.device_cache.get() : context.cache.get();
-  if (place_ == nullptr) cache_ = nullptr;
-  if (cache_ != nullptr && !cache_->BeginLookAhead(*place_).ok()) cache_ = nullptr;
+  if (cache_ == nullptr) return;
+  for (const Tier& tier : table->tiers()) {
+    const gpucache::CachedTable* const place = PlaceOf(tier);
+    if (place == nullptr || !cache_->BeginLookAhead(*place).ok()) {
+      End();
+      return;
+    }
+    ++begun_;
+  }
 }
 
 KnownReads::~KnownReads() { End(); }
 
+const gpucache::CachedTable* KnownReads::PlaceOf(const Tier& tier) const {
+  return on_device_ ? tier.places.device.get() : tier.places.host.get();
+}
+
 void KnownReads::End() {
-  if (cache_ != nullptr) cache_->EndLookAhead(*place_);
+  if (cache_ == nullptr) return;
+  for (size_t t = 0; t < begun_; ++t) cache_->EndLookAhead(*PlaceOf(table_->tiers()[t]));
   cache_ = nullptr;
 }
 
@@ -35,11 +47,23 @@ void KnownReads::Append(const KeyBatch& keys) {
       rows = resolved.rows;
     }
   }
-  if (!cache_->AppendBatch(*place_, rows).ok()) End();
+  std::vector<uint64_t> kept;
+  for (const Tier& tier : table_->tiers()) {
+    std::span<const uint64_t> of_tier = rows;
+    if (tier.first_row() != 0) {  // rows of tiers before it become larger than any
+      kept.assign(rows.begin(), rows.end());
+      for (uint64_t& row : kept) row -= tier.first_row();
+      of_tier = kept;
+    }
+    if (!cache_->AppendBatch(*PlaceOf(tier), of_tier).ok()) return End();
+  }
 }
 
 void KnownReads::Advance() {
-  if (cache_ != nullptr && !cache_->AdvanceBatch(*place_).ok()) End();
+  if (cache_ == nullptr) return;
+  for (const Tier& tier : table_->tiers()) {
+    if (!cache_->AdvanceBatch(*PlaceOf(tier)).ok()) return End();
+  }
 }
 
 }  // namespace edo::engine

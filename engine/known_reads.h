@@ -1,6 +1,6 @@
-// KnownReads: tells the cache of a table, the host's or the device's, which rows a loop will read, for eviction by next
-// use (gpucache/row_cache.h, "Looking ahead"). Where there is no cache, where another loop looks
-// ahead in the table, or where memory is short, the loop goes on without it.
+// KnownReads: tells the cache of a table, the host's or the device's, which rows a loop will read,
+// for eviction by next use (gpucache/row_cache.h, "Looking ahead"). Where there is no cache, where
+// another loop looks ahead in the table, or where memory is short, the loop goes on without it.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,13 @@ class KnownReads {
   void Advance();
 
  private:
+  const gpucache::CachedTable* PlaceOf(const Tier& tier) const;
   void End();
 
   const TableImpl* const table_;
-  const std::shared_ptr<const gpucache::CachedTable> place_;
+  const bool on_device_;
   gpucache::RowCache* cache_;  // null: without
+  size_t begun_ = 0;           // tiers, from the first
 };
 
 }  // namespace edo::engine

@@ -26,7 +26,7 @@ uint64_t ChunkRowCount(const storage::TableRecord& record, uint64_t number) {
 }  // namespace
 
 std::string ChunkName(const storage::TableRecord& record, uint64_t number) {
-  const uint64_t first = ChunkFirstRow(record, number);
+  const uint64_t first = record.first_row + ChunkFirstRow(record, number);
   return "table '" + record.info.name + "': chunk " + std::to_string(number) + " (rows " +
          std::to_string(first) + ".." + std::to_string(first + ChunkRowCount(record, number) - 1) +
          ")";
@@ -45,8 +45,8 @@ Status CheckChunk(const storage::TableRecord& record, uint64_t number,
 }
 
 ReadFailure FailureOf(const storage::TableRecord& record, uint64_t number, const Status& status) {
-  return {status.WithContext(ChunkName(record, number)), ChunkFirstRow(record, number),
-          ChunkRowCount(record, number)};
+  return {status.WithContext(ChunkName(record, number)),
+          record.first_row + ChunkFirstRow(record, number), ChunkRowCount(record, number)};
 }
 
 const Status& WorstOf(std::span<const ReadFailure> failures) {

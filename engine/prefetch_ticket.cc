@@ -37,7 +37,7 @@ Result<std::vector<uint64_t>> PrefetchTicketState::FindRows() {
   uint64_t kept = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     lost += !unread.empty() && unread[i];
-    if (rows[i] < record().info.rows) rows[kept++] = rows[i];
+    if (rows[i] < table_rows_) rows[kept++] = rows[i];
   }
   {
     const std::lock_guard lock(mutex_);
@@ -51,44 +51,46 @@ Result<std::vector<uint64_t>> PrefetchTicketState::FindRows() {
   return rows;
 }
 
-// Pins what the cache holds; the rest is to be staged.
-void PrefetchTicketState::TakeResident(std::vector<uint64_t> rows) {
+// Pins what the cache holds of the tier's `rows`; the rest is to be staged.
+void PrefetchTicketState::TakeResident(std::span<const uint64_t> rows, Part* part) {
   gpucache::RowCache* const cache =
       on_device() ? context_->device_cache.get() : context_->cache.get();
-  const gpucache::CachedTable* const place =
-      on_device() ? table_->places().device.get() : table_->places().host.get();
+  const gpucache::CachedTable* const place = PlaceOf(*part);
+  std::vector<uint64_t> of_tier(rows.begin(), rows.end());
+  for (uint64_t& row : of_tier) row -= part->record->first_row;
   std::vector<uint8_t> pinned;
-  if (cache == nullptr || place == nullptr || !cache->Pin(*place, rows, &pinned).ok()) {
-    pinned.assign(rows.size(), 0);
+  if (cache == nullptr || place == nullptr || !cache->Pin(*place, of_tier, &pinned).ok()) {
+    pinned.assign(of_tier.size(), 0);
   }
   uint64_t kept = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < of_tier.size(); ++i) {
     if (pinned[i]) {
-      pinned_.push_back(rows[i]);
+      part->pinned.push_back(of_tier[i]);
     } else {
-      rows[kept++] = rows[i];
+      of_tier[kept++] = of_tier[i];
     }
   }
-  rows.resize(kept);
-  staged_ = std::make_shared<StagedRows>();
-  staged_->row_bytes = record().info.row_bytes;
-  staged_->rows = std::move(rows);
+  of_tier.resize(kept);
+  part->staged = std::make_shared<StagedRows>();
+  part->staged->row_bytes = part->record->info.row_bytes;
+  part->staged->rows = std::move(of_tier);
 }
 
-Status PrefetchTicketState::MakeStaging() {
-  const uint64_t bytes = staged_->rows.size() * staged_->row_bytes;
+Status PrefetchTicketState::MakeStaging(Part* part) {
+  StagedRows& staged = *part->staged;
+  const uint64_t bytes = staged.rows.size() * staged.row_bytes;
   if (bytes == 0) return Status::Ok();
   if (!on_device()) {
     auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes);
-    staged_->codes = memory.get();
-    staged_->memory = std::move(memory);
+    staged.codes = memory.get();
+    staged.memory = std::move(memory);
     return Status::Ok();
   }
   EDO_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceBuffers> buffers, DeviceBuffersOf(*context_));
   EDO_ASSIGN_OR_RETURN(auto taken, buffers->Take(bytes, 0));
-  device_buffer_ = taken.get();
-  staged_->codes = taken->pinned;
-  staged_->memory = std::shared_ptr<DeviceBuffers::Buffer>(
+  part->device_buffer = taken.get();
+  staged.codes = taken->pinned;
+  staged.memory = std::shared_ptr<DeviceBuffers::Buffer>(
       taken.release(), [buffers](DeviceBuffers::Buffer* buffer) {
         (void)buffers->backend().Synchronize(buffer->done);
         buffers->Give(std::unique_ptr<DeviceBuffers::Buffer>(buffer));
@@ -96,15 +98,16 @@ Status PrefetchTicketState::MakeStaging() {
   return Status::Ok();
 }
 
-void PrefetchTicketState::DivideByChunk() {
-  const uint64_t chunk_rows = record().info.chunk_rows;
-  for (uint32_t i = 0; i < staged_->rows.size(); ++i) {
-    const uint64_t chunk = staged_->rows[i] / chunk_rows;
-    if (!chunks_.empty() && chunks_.back() == chunk) continue;
-    chunks_.push_back(chunk);
-    begins_.push_back(i);
+void PrefetchTicketState::DivideByChunk(Part* part) {
+  const uint64_t chunk_rows = part->record->info.chunk_rows;
+  const std::vector<uint64_t>& rows = part->staged->rows;
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    const uint64_t chunk = rows[i] / chunk_rows;
+    if (!part->chunks.empty() && part->chunks.back() == chunk) continue;
+    part->chunks.push_back(chunk);
+    part->begins.push_back(i);
   }
-  begins_.push_back(static_cast<uint32_t>(staged_->rows.size()));
+  part->begins.push_back(static_cast<uint32_t>(rows.size()));
 }
 
 void PrefetchTicketState::Resolve() {
@@ -115,77 +118,105 @@ void PrefetchTicketState::Resolve() {
     if (left_ || done()) return;
     Result<std::vector<uint64_t>> rows = FindRows();
     if (!rows.ok()) return Complete(rows.status());
-    TakeResident(std::move(*rows));
-    const Status s = MakeStaging();
+    Status s;
+    ForEachTier(
+        table_->tiers(), *rows, [&](const Tier& tier, size_t, std::span<const uint64_t> of_tier) {
+          Part* const part =
+              &parts_.emplace_back(this, static_cast<size_t>(&tier - table_->tiers().data()));
+          TakeResident(of_tier, part);
+          if (s.ok()) s = MakeStaging(part);
+          DivideByChunk(part);
+        });
     if (!s.ok()) return Complete(s);
-    DivideByChunk();
     const std::lock_guard lock(mutex_);
-    report_.resident = pinned_.size();
-    const uint64_t bytes = staged_->rows.size() * (staged_->row_bytes + kTicketBytesAKey);
+    uint64_t bytes = 0;
+    waiting_for_ = 1;
+    for (Part& part : parts_) {
+      report_.resident += part.pinned.size();
+      bytes += part.staged->rows.size() * (part.staged->row_bytes + kTicketBytesAKey);
+      part.arrived.assign(part.chunks.size(), 0);
+      part.failed.assign(part.chunks.size(), 0);
+      waiting_for_ += part.chunks.size();
+    }
     if (!given_back_ && bytes < bytes_) {
       surplus = bytes_ - bytes;
       bytes_ = bytes;
     }
-    arrived_.assign(chunks_.size(), 0);
-    failed_.assign(chunks_.size(), 0);
-    waiting_for_ = chunks_.size() + 1;
+    asked_ = true;
   }
   prefetcher_->GiveBack(surplus);
-  const auto from_kept = [&](size_t i, std::span<const Kept> kept) -> Kept {
-    for (uint32_t r = begins_[i]; r < begins_[i + 1]; ++r) {
-      const std::byte* codes = nullptr;
-      for (const Kept& k : kept) {
-        codes = k.staged->Find(staged_->rows[r], k.begin, k.end);
-        if (codes != nullptr) break;
-      }
-      if (codes == nullptr) return {};
-      std::memcpy(staged_->codes + r * staged_->row_bytes, codes, staged_->row_bytes);
-    }
-    const std::lock_guard lock(mutex_);
-    if (done_) return {};
-    arrived_[i] = 1;
-    --waiting_for_;
-    report_.staged += begins_[i + 1] - begins_[i];
-    return {staged_, begins_[i], begins_[i + 1]};
-  };
-  const uint64_t joined =
-      prefetcher_->reads().Ask(record().info.generation, chunks_, shared_from_this(), from_kept);
+  uint64_t chunks = 0, joined = 0;
+  for (Part& part : parts_) {
+    chunks += part.chunks.size();
+    joined += Ask(&part);
+  }
   {
     const std::lock_guard lock(mutex_);
-    report_.chunks = chunks_.size();
+    report_.chunks = chunks;
     report_.chunks_joined = joined;
   }
   Arrive(1);
 }
 
+// Asks for the chunks of a part; returns how many of them others had asked for.
+uint64_t PrefetchTicketState::Ask(Part* part) {
+  StagedRows& staged = *part->staged;
+  const auto from_kept = [&](size_t i,
+                             std::span<const ChunkWaiter::Kept> kept) -> ChunkWaiter::Kept {
+    const uint32_t begin = part->begins[i];
+    const uint32_t end = part->begins[i + 1];
+    for (uint32_t r = begin; r < end; ++r) {
+      const std::byte* codes = nullptr;
+      for (const ChunkWaiter::Kept& k : kept) {
+        codes = k.staged->Find(staged.rows[r], k.begin, k.end);
+        if (codes != nullptr) break;
+      }
+      if (codes == nullptr) return {};
+      std::memcpy(staged.codes + r * staged.row_bytes, codes, staged.row_bytes);
+    }
+    const std::lock_guard lock(mutex_);
+    if (done_) return {};
+    part->arrived[i] = 1;
+    --waiting_for_;
+    report_.staged += end - begin;
+    return {part->staged, begin, end};
+  };
+  // The part lives as long as its ticket.
+  const std::shared_ptr<ChunkWaiter> waiter(shared_from_this(), part);
+  return prefetcher_->reads().Ask(part->record->info.generation, part->chunks, waiter, from_kept);
+}
+
 // ---- chunks to rows ----------------------------------------------------------------------------
 
-ChunkWaiter::Kept PrefetchTicketState::OnChunk(uint64_t number, const Status& status,
+ChunkWaiter::Kept PrefetchTicketState::OnChunk(Part* part, uint64_t number, const Status& status,
                                                const storage::PageView& page) {
-  const size_t i = static_cast<size_t>(std::lower_bound(chunks_.begin(), chunks_.end(), number) -
-                                       chunks_.begin());
-  const uint32_t begin = begins_[i];
-  const uint32_t end = begins_[i + 1];
+  const std::vector<uint64_t>& chunks = part->chunks;
+  const auto i =
+      static_cast<size_t>(std::lower_bound(chunks.begin(), chunks.end(), number) - chunks.begin());
+  const uint32_t begin = part->begins[i];
+  const uint32_t end = part->begins[i + 1];
+  const storage::TableRecord& record = *part->record;
   Status s = status;
-  if (s.ok()) s = CheckChunk(record(), number, page);
-  Kept kept;
+  if (s.ok()) s = CheckChunk(record, number, page);
+  ChunkWaiter::Kept kept;
   {
     const std::lock_guard lock(mutex_);
-    if (done_ || arrived_[i]) return {};
-    arrived_[i] = 1;
+    if (done_ || part->arrived[i]) return {};
+    part->arrived[i] = 1;
     if (s.ok()) {
-      const uint64_t row_bytes = staged_->row_bytes;
+      StagedRows& staged = *part->staged;
+      const uint64_t row_bytes = staged.row_bytes;
       for (uint32_t r = begin; r < end; ++r) {
-        const uint64_t slot = staged_->rows[r] - number * record().info.chunk_rows;
-        std::memcpy(staged_->codes + r * row_bytes, page.payload.data() + slot * row_bytes,
+        const uint64_t slot = staged.rows[r] - number * record.info.chunk_rows;
+        std::memcpy(staged.codes + r * row_bytes, page.payload.data() + slot * row_bytes,
                     row_bytes);
       }
       report_.staged += end - begin;
-      kept = {staged_, begin, end};
+      kept = {part->staged, begin, end};
     } else {
-      failed_[i] = 1;
+      part->failed[i] = 1;
       report_.unread += end - begin;
-      report_.failures.push_back(FailureOf(record(), number, s));
+      report_.failures.push_back(FailureOf(record, number, s));
     }
   }
   if (s.ok()) context_->counters.chunks_read.fetch_add(1, std::memory_order_relaxed);
@@ -211,55 +242,58 @@ void PrefetchTicketState::CopyUp() {
   {
     const std::lock_guard use(use_mutex_);
     if (left_ || done()) return;
-    const Status s = CopyToCache();
-    // The rows lie ready on the host all the same.
-    if (!s.ok()) {
-      context_->Log(LogLevel::kWarning, "rows read ahead stay on the host: " + s.ToString());
+    for (Part& part : parts_) {
+      const Status s = CopyToCache(&part);
+      // The rows lie ready on the host all the same.
+      if (!s.ok()) {
+        context_->Log(LogLevel::kWarning, "rows read ahead stay on the host: " + s.ToString());
+      }
     }
   }
   Complete(Status::Ok());
 }
 
 // Copies staged rows to the device, offers them to its cache, and pins those that it took.
-Status PrefetchTicketState::CopyToCache() {
-  const auto& place = table_->places().device;
-  if (place == nullptr) return Status::Ok();
-  for (size_t i = 0; i < chunks_.size();) {
-    if (failed_[i]) {
+Status PrefetchTicketState::CopyToCache(Part* part) {
+  if (PlaceOf(*part) == nullptr) return Status::Ok();
+  for (size_t i = 0; i < part->chunks.size();) {
+    if (part->failed[i]) {
       ++i;
       continue;
     }
     size_t last = i + 1;
-    while (last < chunks_.size() && !failed_[last]) ++last;
-    EDO_RETURN_IF_ERROR(CopyRun(begins_[i], begins_[last]));
+    while (last < part->chunks.size() && !part->failed[last]) ++last;
+    EDO_RETURN_IF_ERROR(CopyRun(part, part->begins[i], part->begins[last]));
     i = last;
   }
   return Status::Ok();
 }
 
-// Rows [begin, end) of staged_, all of which have arrived.
-Status PrefetchTicketState::CopyRun(uint32_t begin, uint32_t end) {
-  const gpucache::CachedTable& place = *table_->places().device;
+// Rows [begin, end) of the part's, all of which have arrived.
+Status PrefetchTicketState::CopyRun(Part* part, uint32_t begin, uint32_t end) {
+  const gpucache::CachedTable& place = *PlaceOf(*part);
   gpucache::RowCache& cache = *context_->device_cache;
   kernels::Backend& backend = *context_->device;
-  const auto rows = std::span<const uint64_t>(staged_->rows).subspan(begin, end - begin);
-  const uint64_t first = begin * staged_->row_bytes;
-  const uint64_t bytes = rows.size() * staged_->row_bytes;
-  const std::byte* const codes = staged_->codes + first;
+  const StagedRows& staged = *part->staged;
+  const auto rows = std::span<const uint64_t>(staged.rows).subspan(begin, end - begin);
+  const uint64_t first = begin * staged.row_bytes;
+  const uint64_t bytes = rows.size() * staged.row_bytes;
+  const std::byte* const codes = staged.codes + first;
   if (backend.synchronous()) {
     cache.Fill(place, rows, std::vector<std::byte>(codes, codes + bytes));
   } else {
     EDO_ASSIGN_OR_RETURN(const kernels::Stream stream, CopyStreamOf(*context_));
-    std::byte* const on_device = device_buffer_->device + first;
+    DeviceBuffers::Buffer* const buffer = part->device_buffer;
+    std::byte* const on_device = buffer->device + first;
     EDO_RETURN_IF_ERROR(backend.CopyToDevice(on_device, codes, bytes, stream));
     const Status filled = cache.FillFromDevice(place, rows, on_device, stream);
-    EDO_RETURN_IF_ERROR(backend.Record(device_buffer_->done, stream));
+    EDO_RETURN_IF_ERROR(backend.Record(buffer->done, stream));
     EDO_RETURN_IF_ERROR(filled);
   }
   std::vector<uint8_t> pinned;
   EDO_RETURN_IF_ERROR(cache.Pin(place, rows, &pinned));
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (pinned[i]) pinned_.push_back(rows[i]);
+    if (pinned[i]) part->pinned.push_back(rows[i]);
   }
   return Status::Ok();
 }
@@ -303,20 +337,26 @@ void PrefetchTicketState::OnDone(std::function<void(const Status&)> call) {
 }
 
 void PrefetchTicketState::End(const Status& status) {
-  std::vector<uint64_t> pending;
+  std::vector<std::pair<const Part*, std::vector<uint64_t>>> pending;
   bool was_waiting = false;
   {
     const std::lock_guard lock(mutex_);
     if (done_) return;
     was_waiting = !admitted_;
-    for (size_t i = 0; i < arrived_.size(); ++i) {
-      if (arrived_[i]) continue;
-      pending.push_back(chunks_[i]);
-      report_.unread += begins_[i + 1] - begins_[i];
+    for (size_t p = 0; asked_ && p < parts_.size(); ++p) {
+      const Part& part = parts_[p];
+      std::vector<uint64_t>& chunks = pending.emplace_back(&part, std::vector<uint64_t>()).second;
+      for (size_t i = 0; i < part.arrived.size(); ++i) {
+        if (part.arrived[i]) continue;
+        chunks.push_back(part.chunks[i]);
+        report_.unread += part.begins[i + 1] - part.begins[i];
+      }
     }
   }
   Complete(status);
-  prefetcher_->reads().Leave(record().info.generation, pending, this);
+  for (const auto& [part, chunks] : pending) {
+    prefetcher_->reads().Leave(part->record->info.generation, chunks, part);
+  }
   if (was_waiting) prefetcher_->Admit();  // the one behind it may fit
 }
 
@@ -363,17 +403,19 @@ void PrefetchTicketState::Release() {
   {
     const std::lock_guard use(use_mutex_);
     left_ = true;
-    if (!pinned_.empty()) {
+    for (const Part& part : parts_) {
+      if (part.pinned.empty()) continue;
       gpucache::RowCache& cache = on_device() ? *context_->device_cache : *context_->cache;
-      const auto& place = on_device() ? table_->places().device : table_->places().host;
-      const Status s = cache.Unpin(*place, pinned_);
+      const Status s = cache.Unpin(*PlaceOf(part), part.pinned);
       if (!s.ok()) context_->Log(LogLevel::kWarning, s.ToString());
     }
     const std::lock_guard lock(mutex_);
     bytes = admitted_ ? bytes_ : 0;
     given_back_ = true;
   }
-  prefetcher_->reads().Leave(record().info.generation, chunks_, this);
+  for (const Part& part : parts_) {
+    prefetcher_->reads().Leave(part.record->info.generation, part.chunks, &part);
+  }
   prefetcher_->Forget(this);
   prefetcher_->GiveBack(bytes);
 }

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,15 +24,13 @@ namespace edo::engine {
 
 // Steps that take time run on the executor, or in the thread of a caller that waits, whichever
 // comes first.
-class PrefetchTicketState : public ChunkWaiter,
-                            public std::enable_shared_from_this<PrefetchTicketState> {
+class PrefetchTicketState : public std::enable_shared_from_this<PrefetchTicketState> {
  public:
   PrefetchTicketState(Prefetcher* prefetcher, const TableImpl* table, KeyBatch keys,
                       const PrefetchOptions& options, uint64_t bytes)
       : prefetcher_(prefetcher),
         context_(table->shared_context()),
-        pin_(table->pin()),
-        record_(table->shared_record()),
+        table_rows_(table->info().rows),
         table_(table),
         options_(options),
         keys_(std::move(keys)),
@@ -71,17 +71,6 @@ class PrefetchTicketState : public ChunkWaiter,
   // Waits for a step that uses the table or the row store and was begun before the end.
   void Settle() { const std::lock_guard use(use_mutex_); }
 
-  Kept OnChunk(uint64_t number, const Status& status, const storage::PageView& page) override;
-  Status StillWanted() const override {
-    const std::lock_guard lock(mutex_);
-    if (done_) return Status::Cancelled("the prefetch has ended");
-    if (options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline) {
-      return Status::DeadlineExceeded("the deadline passed before it was read");
-    }
-    return Status::Ok();
-  }
-  bool left() const override { return left_.load(); }
-
   Status Wait();
   void OnDone(std::function<void(const Status&)> call);
   void Expire() {
@@ -96,7 +85,46 @@ class PrefetchTicketState : public ChunkWaiter,
   }
 
  private:
-  const storage::TableRecord& record() const { return *record_; }
+  // The rows of one tier, and what waits for their chunks.
+  struct Part : ChunkWaiter {
+    Part(PrefetchTicketState* ticket, size_t tier) : ticket(ticket), tier(tier) {
+      record = ticket->table_->tiers()[tier].record;
+      pin = ticket->table_->tiers()[tier].pin;
+    }
+    Kept OnChunk(uint64_t number, const Status& status, const storage::PageView& page) override {
+      return ticket->OnChunk(this, number, status, page);
+    }
+    Status StillWanted() const override { return ticket->StillWanted(); }
+    bool left() const override { return ticket->left_.load(); }
+
+    PrefetchTicketState* const ticket;  // whose lifetime is the part's
+    const size_t tier;
+    std::shared_ptr<const storage::TableRecord> record;
+    std::shared_ptr<GenerationPin> pin;
+    std::vector<uint64_t> pinned;  // rows pinned in the host's or the device's cache
+
+    // Rows here and above are as the tier numbers them. Written by Resolve before chunks are asked
+    // for, then constant.
+    std::shared_ptr<StagedRows> staged;
+    DeviceBuffers::Buffer* device_buffer = nullptr;  // the memory of `staged`, if on a device
+    std::vector<uint64_t> chunks;                    // ascending
+    std::vector<uint32_t> begins;                    // (chunks + 1) first row of each in `staged`
+
+    // Guarded by the ticket's mutex_.
+    std::vector<uint8_t> arrived;  // (chunks)
+    std::vector<uint8_t> failed;   // (chunks) constant once all have arrived
+  };
+
+  ChunkWaiter::Kept OnChunk(Part* part, uint64_t number, const Status& status,
+                            const storage::PageView& page);
+  Status StillWanted() const {
+    const std::lock_guard lock(mutex_);
+    if (done_) return Status::Cancelled("the prefetch has ended");
+    if (options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline) {
+      return Status::DeadlineExceeded("the deadline passed before it was read");
+    }
+    return Status::Ok();
+  }
   // A step that was handed to the executor and finds its ticket gone is nothing.
   void RunSoon(void (PrefetchTicketState::*step)()) {
     prefetcher_->executor().Run([weak = weak_from_this(), step] {
@@ -106,20 +134,24 @@ class PrefetchTicketState : public ChunkWaiter,
   bool on_device() const { return options_.to_device; }
   void Resolve();
   Result<std::vector<uint64_t>> FindRows();
-  void TakeResident(std::vector<uint64_t> rows);
-  Status MakeStaging();
-  void DivideByChunk();
+  const gpucache::CachedTable* PlaceOf(const Part& part) const {
+    const CachedPlaces& places = table_->tiers()[part.tier].places;
+    return on_device() ? places.device.get() : places.host.get();
+  }
+  void TakeResident(std::span<const uint64_t> rows, Part* part);
+  Status MakeStaging(Part* part);
+  static void DivideByChunk(Part* part);
+  uint64_t Ask(Part* part);
   void Arrive(uint64_t chunks);
   void CopyUp();
-  Status CopyToCache();
-  Status CopyRun(uint32_t begin, uint32_t end);
+  Status CopyToCache(Part* part);
+  Status CopyRun(Part* part, uint32_t begin, uint32_t end);
   // Ends it with what its chunks came to, or with `status` when that is not OK.
   void Complete(const Status& status);
 
   Prefetcher* const prefetcher_;
   const std::shared_ptr<StoreContext> context_;
-  const std::shared_ptr<GenerationPin> pin_;
-  const std::shared_ptr<const storage::TableRecord> record_;
+  const uint64_t table_rows_;
   const TableImpl* const table_;  // used under use_mutex_, and not once left_ is set
   const PrefetchOptions options_;
   KeyBatch keys_;
@@ -129,24 +161,17 @@ class PrefetchTicketState : public ChunkWaiter,
   std::atomic<bool> resolve_taken_{false};
   std::atomic<bool> copy_taken_{false};
   std::atomic<bool> left_{false};
-  std::vector<uint64_t> pinned_;  // rows pinned in the host's or the device's cache
-
-  // Written by Resolve before chunks are asked for, then constant.
-  std::shared_ptr<StagedRows> staged_;
-  DeviceBuffers::Buffer* device_buffer_ = nullptr;  // the memory of staged_, if on a device
-  std::vector<uint64_t> chunks_;                    // ascending
-  std::vector<uint32_t> begins_;                    // (chunks + 1) first row of each in staged_
+  std::deque<Part> parts_;  // made by Resolve before chunks are asked for, then as many
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   uint64_t bytes_;  // counted for it
   bool admitted_ = false;
   bool copying_ = false;  // all chunks have come, the copy to the device has not been made
+  bool asked_ = false;    // parts_ are complete
   bool done_ = false;
   bool given_back_ = false;
-  uint64_t waiting_for_ = 0;      // chunks, and one while they are being asked for
-  std::vector<uint8_t> arrived_;  // (chunks)
-  std::vector<uint8_t> failed_;   // (chunks) constant once all have arrived
+  uint64_t waiting_for_ = 0;  // chunks, and one while they are being asked for
   Status status_;
   PrefetchReport report_;
   std::shared_ptr<Executor::Timer> timer_;

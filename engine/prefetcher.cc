@@ -1,5 +1,6 @@
 #include "engine/prefetcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/backends.h"
@@ -39,7 +40,9 @@ Result<std::unique_ptr<PrefetchTicket>> Prefetcher::Start(const TableImpl* table
                                                           const PrefetchOptions& options) {
   const TableInfo& info = table->info();
   if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(table->context()).status());
-  const uint64_t bytes = keys.size() * (info.row_bytes + kTicketBytesAKey);
+  uint64_t row_bytes = 0;  // of the largest
+  for (const Tier& tier : table->tiers()) row_bytes = std::max(row_bytes, tier.row_bytes());
+  const uint64_t bytes = keys.size() * (row_bytes + kTicketBytesAKey);
   if (bytes > most_bytes_) {
     return Status::InvalidArgument("table '" + info.name + "': a prefetch of " +
                                    std::to_string(keys.size()) + " keys may need " +

@@ -73,48 +73,50 @@ GatherOutcome RowGather::Gather(std::span<const uint64_t> rows, const storage::D
     const auto count = static_cast<uint32_t>(window.size());
     const kernels::OutputRows out = At(target, begin);
     RowMark* const window_marks = marks ? marks + begin : nullptr;
-    kernels::QueryCounts counts;
-    if (cached_ != nullptr) {
-      (void)context_->cache->Gather(
-          *cached_, {window.data(), count, out, target.values, options.zero_absent, misses.data(),
-                     window_marks, &counts});
-    } else {
-      kernels::ProbeGatherArgs args;  // of no blocks: sorts out what is absent
-      args.format = Leading(codec_->row_format(), target.values);
-      args.query = {window.data(), count, 0, record_->info.rows};
-      args.out = out;
-      args.zero_absent = options.zero_absent;
-      args.misses = misses.data();
-      args.marks = window_marks;
-      args.counts = &counts;
-      (void)context_->cpu->ProbeGather(args, {});
+    for (const Tier& tier : tiers_) {
+      kernels::QueryCounts counts;
+      if (tier.places.host != nullptr) {
+        (void)context_->cache->Gather(
+            *tier.places.host, {window.data(), count, out, target.values, options.zero_absent,
+                                misses.data(), window_marks, &counts, tier.first_row(), rows_});
+      } else {
+        kernels::ProbeGatherArgs args;  // of no blocks: sorts out what is absent
+        args.format = Leading(tier.codec->row_format(), target.values);
+        args.query = {window.data(), count, 0, rows_, tier.first_row(), tier.rows()};
+        args.out = out;
+        args.zero_absent = options.zero_absent;
+        args.misses = misses.data();
+        args.marks = window_marks;
+        args.counts = &counts;
+        (void)context_->cpu->ProbeGather(args, {});
+      }
+      outcome.absent += counts.absent;
+      if (counts.misses == 0) continue;
+      outcome.Add(ReadMisses(tier, window, std::span(misses).first(counts.misses),
+                             {out.values, out.type, out.stride, target.values}, options.deadline,
+                             window_marks));
     }
-    outcome.absent += counts.absent;
-    if (counts.misses == 0) continue;
-    outcome.Add(ReadMisses(window, std::span(misses).first(counts.misses),
-                           {out.values, out.type, out.stride, target.values}, options.deadline,
-                           window_marks));
   }
   return outcome;
 }
 
-// Reads the rows at the places `misses` of `rows` from disk, decodes them to their places, offers
-// them to the cache, and marks those that were found.
-GatherOutcome RowGather::ReadMisses(std::span<const uint64_t> rows,
+// Reads the rows at the places `misses` of `rows`, which are the tier's, from disk, decodes them to
+// their places, offers them to the cache, and marks those that were found.
+GatherOutcome RowGather::ReadMisses(const Tier& tier, std::span<const uint64_t> rows,
                                     std::span<const uint32_t> misses,
                                     const storage::DecodeTarget& target,
                                     const storage::Deadline& deadline, RowMark* marks) const {
   GatherOutcome outcome;
-  std::vector<uint64_t> wanted(misses.size());
-  for (size_t i = 0; i < misses.size(); ++i) wanted[i] = rows[misses[i]];
+  std::vector<uint64_t> wanted(misses.size());  // as the tier numbers them
+  for (size_t i = 0; i < misses.size(); ++i) wanted[i] = rows[misses[i]] - tier.first_row();
   std::optional<FillBuffer> fill;
-  if (cached_ != nullptr) fill.emplace(context_->cache.get(), cached_.get());
+  if (tier.places.host != nullptr) fill.emplace(context_->cache.get(), tier.places.host.get());
   std::vector<uint64_t> out_rows;
   ChunkRead read;
   read.rows = [&](std::span<const uint32_t> places, std::span<const std::byte* const> codes) {
     out_rows.clear();
     for (const uint32_t p : places) out_rows.push_back(misses[p]);
-    codec_->DecodeGather(codes.data(), out_rows.data(), codes.size(), target);
+    tier.codec->DecodeGather(codes.data(), out_rows.data(), codes.size(), target);
     for (size_t i = 0; i < places.size(); ++i) {
       if (marks != nullptr) marks[misses[places[i]]] = RowMark::kFound;
       if (fill) fill->Take(wanted[places[i]], codes[i]);
@@ -124,23 +126,23 @@ GatherOutcome RowGather::ReadMisses(std::span<const uint64_t> rows,
     outcome.unread += places.size();
     outcome.failures.push_back(std::move(failure));
   };
-  outcome.chunks =
-      ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *record_, wanted, deadline, read);
+  outcome.chunks = ReadRowsByChunk(*context_->rows, context_->reads_ahead(), *tier.record, wanted,
+                                   deadline, read);
   if (fill) fill->Flush();
   return outcome;
 }
 
 namespace {
 
-// Reads encoded rows by chunk: row wanted[i] to codes + (its place) * row_bytes, unread[its place]
-// = 1 where it could not be read; its place is places[i], or i without `places`. Offers them to
-// `fill`, if there is one.
-GatherOutcome ReadCodesByChunk(const StoreContext& context, const storage::TableRecord& record,
+// Reads encoded rows of a tier by chunk: row wanted[i], as the tier numbers them, to codes + (its
+// place) * row_bytes, unread[its place] = 1 where it could not be read; its place is places[i], or
+// i without `places`. Offers them to `fill`, if there is one.
+GatherOutcome ReadCodesByChunk(const StoreContext& context, const Tier& tier,
                                std::span<const uint64_t> wanted, const uint32_t* places,
                                const storage::Deadline& deadline, std::byte* codes, uint8_t* unread,
                                FillBuffer* fill) {
   GatherOutcome outcome;
-  const uint64_t row_bytes = record.info.row_bytes;
+  const uint64_t row_bytes = tier.row_bytes();
   const auto place_of = [&](uint32_t i) { return places != nullptr ? places[i] : i; };
   ChunkRead read;
   read.rows = [&](std::span<const uint32_t> read_now, std::span<const std::byte* const> found) {
@@ -155,37 +157,50 @@ GatherOutcome ReadCodesByChunk(const StoreContext& context, const storage::Table
     outcome.failures.push_back(std::move(failure));
   };
   outcome.chunks =
-      ReadRowsByChunk(*context.rows, context.reads_ahead(), record, wanted, deadline, read);
+      ReadRowsByChunk(*context.rows, context.reads_ahead(), *tier.record, wanted, deadline, read);
   if (fill != nullptr) fill->Flush();
   return outcome;
 }
 
+// Rows of a table as its tier numbers them; in `kept`, unless they are the same.
+std::span<const uint64_t> OfTier(const Tier& tier, std::span<const uint64_t> rows,
+                                 std::vector<uint64_t>* kept) {
+  if (tier.first_row() == 0) return rows;
+  kept->assign(rows.begin(), rows.end());
+  for (uint64_t& row : *kept) row -= tier.first_row();
+  return *kept;
+}
+
 }  // namespace
 
-GatherOutcome RowGather::ReadEncoded(std::span<const uint64_t> rows,
+GatherOutcome RowGather::ReadEncoded(const Tier& tier, std::span<const uint64_t> rows,
                                      const storage::Deadline& deadline, std::byte* codes,
                                      uint8_t* unread) const {
   std::fill_n(unread, rows.size(), uint8_t{0});
-  return ReadCodesByChunk(*context_, *record_, rows, nullptr, deadline, codes, unread, nullptr);
+  std::vector<uint64_t> kept;
+  return ReadCodesByChunk(*context_, tier, OfTier(tier, rows, &kept), nullptr, deadline, codes,
+                          unread, nullptr);
 }
 
-GatherOutcome RowGather::ReadEncodedCached(std::span<const uint64_t> rows,
+GatherOutcome RowGather::ReadEncodedCached(const Tier& tier, std::span<const uint64_t> rows,
                                            const storage::Deadline& deadline, std::byte* codes,
                                            uint8_t* unread) const {
-  if (cached_ == nullptr) return ReadEncoded(rows, deadline, codes, unread);
+  const gpucache::CachedTable* const cached = tier.places.host.get();
+  if (cached == nullptr) return ReadEncoded(tier, rows, deadline, codes, unread);
   GatherOutcome outcome;
   std::fill_n(unread, rows.size(), uint8_t{0});
   std::vector<uint32_t> misses;
-  std::vector<uint64_t> wanted;
+  std::vector<uint64_t> kept, wanted;
+  rows = OfTier(tier, rows, &kept);
   for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
     const auto window = rows.subspan(begin, std::min(kRowsALook, rows.size() - begin));
-    std::byte* const to = codes + begin * record_->info.row_bytes;
-    context_->cache->CopyRows(*cached_, window, to, &misses);
+    std::byte* const to = codes + begin * tier.row_bytes();
+    context_->cache->CopyRows(*cached, window, to, &misses);
     if (misses.empty()) continue;
     wanted.clear();
     for (const uint32_t place : misses) wanted.push_back(window[place]);
-    FillBuffer fill(context_->cache.get(), cached_.get());
-    outcome.Add(ReadCodesByChunk(*context_, *record_, wanted, misses.data(), deadline, to,
+    FillBuffer fill(context_->cache.get(), cached);
+    outcome.Add(ReadCodesByChunk(*context_, tier, wanted, misses.data(), deadline, to,
                                  unread + begin, &fill));
   }
   return outcome;
@@ -199,7 +214,7 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
                               RowMark* marks) const {
   GatherOutcome outcome;
   const size_t bag_count = offsets.size() - 1;
-  const auto is_absent = [&](uint64_t i) { return rows[i] >= record_->info.rows; };
+  const auto is_absent = [&](uint64_t i) { return rows[i] >= rows_; };
   // Rows that keep their bag from being written.
   const auto blocks = [&](uint64_t i) {
     if (options.lost != nullptr && options.lost[i]) return true;
@@ -223,7 +238,9 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
     for (size_t b = first; b < last && target.values > kernels::kPoolPanelValues; ++b) {
       too_long |= offsets[b + 1] - offsets[b] > kernels::kPoolKeptIds;
     }
-    if (cached_ != nullptr && !any_blocked && !too_long && ids <= UINT32_MAX) {
+    const gpucache::CachedTable* const cached =
+        tiers_.size() == 1 ? tiers_.front().places.host.get() : nullptr;
+    if (cached != nullptr && !any_blocked && !too_long && ids <= UINT32_MAX) {
       rest.resize(bags);
       kernels::QueryCounts counts;
       gpucache::PoolQuery query;
@@ -235,7 +252,7 @@ GatherOutcome RowGather::Pool(std::span<const uint64_t> rows, std::span<const ui
       query.incomplete = rest.data();
       query.marks = marks;
       query.counts = &counts;
-      (void)context_->cache->Pool(*cached_, query);
+      (void)context_->cache->Pool(*cached, query);
       rest.resize(counts.bags);
       for (uint32_t& bag : rest) bag += static_cast<uint32_t>(first);
       outcome.absent += counts.absent;

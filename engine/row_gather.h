@@ -1,6 +1,6 @@
-// RowGather: the read path of one generation of a table, from row numbers to decoded values. Rows
-// that the cache of hot rows holds are decoded from there; the others are read by chunk
-// (lookup.h), decoded, and offered to the cache. Immutable; safe from many threads.
+// RowGather: the read path of a table, from row numbers to decoded values. Tier by tier, rows that
+// the cache of hot rows holds are decoded from there; the others are read by chunk (lookup.h),
+// decoded, and offered to the cache. Immutable; safe from many threads.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "edo/table.h"
-#include "engine/store_context.h"
+#include "engine/tier.h"
 #include "gpucache/row_cache.h"
-#include "storage/catalog.h"
 #include "storage/codec.h"
 #include "storage/row_store.h"
 
@@ -29,10 +28,9 @@ struct GatherOutcome {
 
 class RowGather {
  public:
-  // `record` and `codec` must outlive it. `cached` null: the table has no place in the cache.
-  RowGather(const StoreContext* context, const storage::TableRecord* record,
-            const storage::Codec* codec, std::shared_ptr<const gpucache::CachedTable> cached)
-      : context_(context), record_(record), codec_(codec), cached_(std::move(cached)) {}
+  // Of a table of `rows` rows in `tiers`, which must outlive it.
+  RowGather(const StoreContext* context, std::span<const Tier> tiers, uint64_t rows)
+      : context_(context), tiers_(tiers), rows_(rows) {}
 
   struct Options {
     bool zero_absent = true;  // else the place of an absent row is left as it was
@@ -62,19 +60,21 @@ class RowGather {
                      const storage::DecodeTarget& target, const BagOptions& options,
                      kernels::RowMark* marks) const;
 
-  // Encoded rows: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it could not be read.
-  // All row numbers must be < the table's rows. Past the cache:
-  GatherOutcome ReadEncoded(std::span<const uint64_t> rows, const storage::Deadline& deadline,
-                            std::byte* codes, uint8_t* unread) const;
-  // Through the cache, as Gather: it is the tier between a device and the disk.
-  GatherOutcome ReadEncodedCached(std::span<const uint64_t> rows, const storage::Deadline& deadline,
-                                  std::byte* codes, uint8_t* unread) const;
+  // Encoded rows of a tier: row rows[i] to codes + i * row_bytes, unread[i] = 1 where it could not
+  // be read. All row numbers, which are the table's, must be the tier's. Past the cache:
+  GatherOutcome ReadEncoded(const Tier& tier, std::span<const uint64_t> rows,
+                            const storage::Deadline& deadline, std::byte* codes,
+                            uint8_t* unread) const;
+  // Through the cache, as Gather: it is the level between a device and the disk.
+  GatherOutcome ReadEncodedCached(const Tier& tier, std::span<const uint64_t> rows,
+                                  const storage::Deadline& deadline, std::byte* codes,
+                                  uint8_t* unread) const;
 
  private:
   struct Scratch;
-  GatherOutcome ReadMisses(std::span<const uint64_t> rows, std::span<const uint32_t> misses,
-                           const storage::DecodeTarget& target, const storage::Deadline& deadline,
-                           kernels::RowMark* marks) const;
+  GatherOutcome ReadMisses(const Tier& tier, std::span<const uint64_t> rows,
+                           std::span<const uint32_t> misses, const storage::DecodeTarget& target,
+                           const storage::Deadline& deadline, kernels::RowMark* marks) const;
   GatherOutcome PoolBags(std::span<const uint64_t> rows, std::span<const uint64_t> offsets,
                          std::span<const uint32_t> bags, const storage::DecodeTarget& target,
                          const BagOptions& options, kernels::RowMark* marks) const;
@@ -83,9 +83,8 @@ class RowGather {
                             const BagOptions& options, kernels::RowMark* marks) const;
 
   const StoreContext* const context_;
-  const storage::TableRecord* const record_;
-  const storage::Codec* const codec_;
-  const std::shared_ptr<const gpucache::CachedTable> cached_;
+  const std::span<const Tier> tiers_;
+  const uint64_t rows_;
 };
 
 }  // namespace edo::engine

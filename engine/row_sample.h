@@ -51,7 +51,9 @@ class RowSample {
   std::mt19937_64 random_{20260101};  // fixed: equal input gives equal tables
 };
 
-// Decoded rows of a table, drawn at random, in random order: storage::SampleRows of them.
-Result<std::vector<float>> SampleOf(const TableImpl& table, uint64_t seed);
+// Decoded rows among `count` rows of a table from `first` on, drawn at random, in random order:
+// storage::SampleRows of them.
+Result<std::vector<float>> SampleOf(const TableImpl& table, uint64_t first, uint64_t count,
+                                    uint64_t seed);
 
 }  // namespace edo::engine

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "edo/options.h"
 #include "edo/stats.h"
@@ -89,8 +91,10 @@ struct OpenedGeneration {
 // never sees rows of another generation, and a table that is opened again finds its hot rows.
 class GenerationPin {
  public:
-  GenerationPin(std::shared_ptr<StoreContext> context, uint64_t generation)
-      : context_(std::move(context)), generation_(generation) {}
+  // `tiers`: of a table of mixed precision the pins of its other tiers, which go with this one.
+  GenerationPin(std::shared_ptr<StoreContext> context, uint64_t generation,
+                std::vector<std::shared_ptr<GenerationPin>> tiers = {})
+      : context_(std::move(context)), generation_(generation), tiers_(std::move(tiers)) {}
   ~GenerationPin() {
     opened_ = {};
     if (!doomed_.load()) return;
@@ -100,19 +104,27 @@ class GenerationPin {
   GenerationPin(const GenerationPin&) = delete;
   GenerationPin& operator=(const GenerationPin&) = delete;
 
-  void Doom() { doomed_.store(true); }
+  void Doom() {
+    doomed_.store(true);
+    for (const auto& tier : tiers_) tier->Doom();
+  }
+  // A generation that was staged has become part of a table.
+  void Keep() { doomed_.store(false); }
+  std::span<const std::shared_ptr<GenerationPin>> tiers() const { return tiers_; }
 
   // What readers of the generation share: its codec, read when it is first opened, and its places
   // in the caches; `read_dims` as in ReadOptions. kInvalidArgument when a cache holds not even one
   // block of such rows; a cache that has no room beside other tables is done without, which the log
   // says.
-  Result<OpenedGeneration> Open(const storage::TableRecord& record, uint32_t read_dims);
+  // `cached` false, of the first to open it: it gets no places.
+  Result<OpenedGeneration> Open(const storage::TableRecord& record, uint32_t read_dims,
+                                bool cached = true);
   // How kernels of the context's device decode the generation's rows: what the codec has learned is
   // copied there when it is first asked for, beside the budgets of the caches. After Open.
   Result<kernels::RowFormat> DeviceFormat();
 
  private:
-  Status OpenOnce(const storage::TableRecord& record, uint32_t read_dims);
+  Status OpenOnce(const storage::TableRecord& record, uint32_t read_dims, bool cached);
   Result<kernels::RowFormat> DeviceFormatLocked();
   Result<std::shared_ptr<const gpucache::CachedTable>> Place(gpucache::RowCache* cache,
                                                              const kernels::RowFormat& format,
@@ -121,6 +133,7 @@ class GenerationPin {
 
   const std::shared_ptr<StoreContext> context_;
   const uint64_t generation_;
+  const std::vector<std::shared_ptr<GenerationPin>> tiers_;
   std::atomic<bool> doomed_{false};
   std::mutex mutex_;                      // guards what follows
   OpenedGeneration opened_;               // codec null: not yet

@@ -56,18 +56,21 @@ Status CheckFiles(const storage::RowStore& rows, const CatalogState& state,
     ++(file.kind == storage::PageKind::kChunk ? count.chunk_files : count.key_files);
     count.bytes += file.bytes;
   }
-  for (const auto& [name, record] : state.tables) {
-    const Count count = by_generation[record.info.generation];
-    const uint64_t expected = record.info.chunk_file_bytes + record.info.key_file_bytes;
-    if (count.chunk_files == record.chunk_files && count.key_files == record.key_files &&
-        count.bytes == expected) {
-      continue;
+  for (const auto& [name, table] : state.tables) {
+    for (const TableRecord& record : storage::TiersOf(table)) {
+      const Count count = by_generation[record.info.generation];
+      const uint64_t expected = record.info.chunk_file_bytes + record.info.key_file_bytes;
+      if (count.chunk_files == record.chunk_files && count.key_files == record.key_files &&
+          count.bytes == expected) {
+        continue;
+      }
+      return Status::Corruption("store '" + directory + "': table '" + name + "' needs " +
+                                std::to_string(record.chunk_files + record.key_files) +
+                                " files of " + std::to_string(expected) +
+                                " bytes; the MANIFEST names " +
+                                std::to_string(count.chunk_files + count.key_files) + " of " +
+                                std::to_string(count.bytes) + " bytes: the MANIFEST is damaged");
     }
-    return Status::Corruption("store '" + directory + "': table '" + name + "' needs " +
-                              std::to_string(record.chunk_files + record.key_files) + " files of " +
-                              std::to_string(expected) + " bytes; the MANIFEST names " +
-                              std::to_string(count.chunk_files + count.key_files) + " of " +
-                              std::to_string(count.bytes) + " bytes: the MANIFEST is damaged");
   }
   return Status::Ok();
 }
@@ -128,7 +131,12 @@ Status MakeCaches(StoreContext* context) {
 StoreImpl::StoreImpl(std::shared_ptr<StoreContext> context, CatalogState state)
     : context_(std::move(context)), record_(state.store) {
   for (auto& [name, record] : state.tables) {
-    auto pin = std::make_shared<GenerationPin>(context_, record.info.generation);
+    std::vector<std::shared_ptr<GenerationPin>> hot;
+    for (const TableRecord& tier : storage::TiersOf(record)) {
+      hot.push_back(std::make_shared<GenerationPin>(context_, tier.info.generation));
+    }
+    hot.pop_back();  // the last tier's generation is the table's
+    auto pin = std::make_shared<GenerationPin>(context_, record.info.generation, std::move(hot));
     tables_[name] = {std::move(record), std::move(pin)};
   }
 }
@@ -174,7 +182,11 @@ void StoreImpl::DropOrphans() {
   if (!present.empty()) {
     record_.next_generation = std::max(record_.next_generation, *present.rbegin() + 1);
   }
-  for (const auto& [name, entry] : tables_) present.erase(entry.record.info.generation);
+  for (const auto& [name, entry] : tables_) {
+    for (const TableRecord& tier : storage::TiersOf(entry.record)) {
+      present.erase(tier.info.generation);
+    }
+  }
   for (const uint64_t generation : present) {
     context_->Log(LogLevel::kInfo, "dropping generation " + std::to_string(generation) +
                                        ", left by an import that did not finish");
@@ -205,7 +217,8 @@ std::vector<TableInfo> StoreImpl::Tables() const {
 
 Result<std::unique_ptr<Table>> StoreImpl::MakeTable(const Entry& entry,
                                                     const ReadOptions& options) const {
-  return TableImpl::Make(context_, entry.pin, entry.record, options);
+  EDO_ASSIGN_OR_RETURN(auto table, TableImpl::Make(context_, entry.pin, entry.record, options));
+  return std::unique_ptr<Table>(std::move(table));
 }
 
 Result<std::unique_ptr<Table>> StoreImpl::OpenTable(std::string_view name,
@@ -268,17 +281,18 @@ Status StoreImpl::WriteCommit(std::vector<CatalogEntry> puts, std::vector<std::s
   return Status::Ok();
 }
 
-Status StoreImpl::CommitTable(TableRecord record, bool replace, storage::BulkWriter* writer) {
+Status StoreImpl::CommitTable(TableRecord record, bool replace, storage::BulkWriter* writer,
+                              StagedTiers hot) {
   const std::unique_lock lock(mutex_);
   if (tables_.contains(record.info.name) && !replace) {
     return Status::AlreadyExists("table '" + record.info.name +
                                  "' was made by another writer meanwhile");
   }
-  return CommitLocked(std::move(record), writer);
+  return CommitLocked(std::move(record), writer, std::move(hot));
 }
 
-Status StoreImpl::CommitRecoded(TableRecord record, uint64_t expected,
-                                storage::BulkWriter* writer) {
+Status StoreImpl::CommitRecoded(TableRecord record, uint64_t expected, storage::BulkWriter* writer,
+                                StagedTiers hot) {
   const std::unique_lock lock(mutex_);
   const auto old = tables_.find(record.info.name);
   if (old == tables_.end()) return UnknownTable(record.info.name);
@@ -286,19 +300,20 @@ Status StoreImpl::CommitRecoded(TableRecord record, uint64_t expected,
     return Status::AlreadyExists("table '" + record.info.name +
                                  "' was replaced meanwhile; it is left as it is now");
   }
-  return CommitLocked(std::move(record), writer);
+  return CommitLocked(std::move(record), writer, std::move(hot));
 }
 
-Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer) {
+Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer, StagedTiers hot) {
   const std::string name = record.info.name;
   const auto old = tables_.find(name);
   EDO_RETURN_IF_ERROR(context_->rows->Ingest(writer));
-  auto pin = std::make_shared<GenerationPin>(context_, record.info.generation);
+  auto pin = std::make_shared<GenerationPin>(context_, record.info.generation, hot);
   const Status s = WriteCommit({{TableRecordName(name), storage::EncodeTableRecord(record)}}, {});
   if (!s.ok()) {
     pin->Doom();
     return s;
   }
+  for (const auto& tier : hot) tier->Keep();
   if (old != tables_.end()) old->second.pin->Doom();
   tables_[name] = {std::move(record), std::move(pin)};
   return Status::Ok();
@@ -337,6 +352,7 @@ Status StoreImpl::RenameTable(std::string_view from, std::string_view to) {
   }
   Entry entry = found->second;
   entry.record.info.name = to;
+  for (TableRecord& tier : entry.record.tiers) tier.info.name = to;
   EDO_RETURN_IF_ERROR(WriteCommit({{TableRecordName(to), storage::EncodeTableRecord(entry.record)}},
                                   {TableRecordName(from)}));
   tables_.erase(found);

@@ -59,10 +59,14 @@ class StoreImpl : public Store {
 
   // For TableWriter: a generation number never used before, and the commit of what it wrote.
   Result<uint64_t> NewGeneration();
-  Status CommitTable(storage::TableRecord record, bool replace, storage::BulkWriter* writer);
+  // `hot`: of a table of mixed precision the staged generations of the tiers before the last.
+  using StagedTiers = std::vector<std::shared_ptr<GenerationPin>>;
+  Status CommitTable(storage::TableRecord record, bool replace, storage::BulkWriter* writer,
+                     StagedTiers hot = {});
   // The same in place of generation `expected` only: kAlreadyExists when the table has another one
   // by now, kNotFound when it is gone.
-  Status CommitRecoded(storage::TableRecord record, uint64_t expected, storage::BulkWriter* writer);
+  Status CommitRecoded(storage::TableRecord record, uint64_t expected, storage::BulkWriter* writer,
+                       StagedTiers hot = {});
   // Makes a finished generation readable that is no table and never becomes one. Its pages go with
   // the pin; should the process end before, with the next writable open.
   Result<std::shared_ptr<GenerationPin>> Stage(uint64_t generation, storage::BulkWriter* writer);
@@ -72,7 +76,7 @@ class StoreImpl : public Store {
   Status CheckMayCreate(std::string_view name, bool replace) const;
 
  private:
-  Status CommitLocked(storage::TableRecord record, storage::BulkWriter* writer);
+  Status CommitLocked(storage::TableRecord record, storage::BulkWriter* writer, StagedTiers hot);
   struct Entry {
     storage::TableRecord record;
     std::shared_ptr<GenerationPin> pin;

@@ -45,29 +45,39 @@ Status CheckBags(const Bags& bags, uint64_t keys, const TableInfo& info) {
 
 }  // namespace
 
-TableImpl::TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-                     storage::TableRecord record, OpenedGeneration opened)
+TableImpl::TableImpl(std::shared_ptr<StoreContext> context, storage::TableRecord record,
+                     std::vector<Tier> tiers)
     : context_(std::move(context)),
-      pin_(std::move(pin)),
-      shared_record_(std::make_shared<const storage::TableRecord>(std::move(record))),
-      codec_(std::move(opened.codec)),
+      record_(std::move(record)),
+      tiers_(std::move(tiers)),
       keys_(context_->rows.get(), record_),
       order_(context_->rows.get(), record_),
-      places_(std::move(opened.places)),
-      gather_(context_.get(), &record_, codec_.get(), places_.host) {}
+      gather_(context_.get(), tiers_, record_.info.rows) {}
 
-Result<std::unique_ptr<Table>> TableImpl::Make(std::shared_ptr<StoreContext> context,
-                                               std::shared_ptr<GenerationPin> pin,
-                                               storage::TableRecord record,
-                                               const ReadOptions& options) {
+Result<std::unique_ptr<TableImpl>> TableImpl::Make(std::shared_ptr<StoreContext> context,
+                                                   std::shared_ptr<GenerationPin> pin,
+                                                   storage::TableRecord record,
+                                                   const ReadOptions& options, bool cached) {
   if (options.read_dims > record.info.dim) {
     return Status::InvalidArgument("table '" + record.info.name + "': read_dims " +
                                    std::to_string(options.read_dims) + " of rows of dim " +
                                    std::to_string(record.info.dim));
   }
-  EDO_ASSIGN_OR_RETURN(OpenedGeneration opened, pin->Open(record, options.read_dims));
-  return std::unique_ptr<Table>(
-      new TableImpl(std::move(context), std::move(pin), std::move(record), std::move(opened)));
+  std::vector<std::shared_ptr<GenerationPin>> pins(pin->tiers().begin(), pin->tiers().end());
+  pins.push_back(std::move(pin));  // it keeps the others; they are held where they are used
+  std::vector<Tier> tiers;
+  for (const storage::TableRecord& of_tier : storage::TiersOf(record)) {
+    Tier tier;
+    tier.record = std::make_shared<const storage::TableRecord>(of_tier);
+    tier.pin = pins[tiers.size()];
+    EDO_ASSIGN_OR_RETURN(OpenedGeneration opened,
+                         tier.pin->Open(of_tier, options.read_dims, cached));
+    tier.codec = std::move(opened.codec);
+    tier.places = std::move(opened.places);
+    tiers.push_back(std::move(tier));
+  }
+  return std::unique_ptr<TableImpl>(
+      new TableImpl(std::move(context), std::move(record), std::move(tiers)));
 }
 
 Status TableImpl::CheckOutput(const LookupOptions& options) const {
@@ -514,24 +524,57 @@ Result<std::unique_ptr<TableScan>> TableImpl::Scan(const ScanOptions& options) c
 }
 
 Status TableImpl::ScanCodes(const CodesFunction& fn) const {
-  const auto cursor = context_->rows->ScanPages(storage::PageKind::kChunk, info().generation, 0,
-                                                info().chunk_count);
+  for (const Tier& tier : tiers_) EDO_RETURN_IF_ERROR(ScanCodesOf(tier, fn));
+  return Status::Ok();
+}
+
+Status TableImpl::ScanCodesOf(const Tier& tier, const CodesFunction& fn) const {
+  const TableInfo& of_tier = tier.record->info;
+  const auto cursor = context_->rows->ScanPages(storage::PageKind::kChunk, of_tier.generation, 0,
+                                                of_tier.chunk_count);
   for (;;) {
     uint64_t number = 0;
     storage::PageView page;
     Result<bool> more = cursor->Next(&number, &page);
     if (!more.ok()) return more.status().WithContext("table '" + info().name + "'");
     if (!*more) return Status::Ok();
-    const Status s = CheckChunk(record_, number, page);
-    if (!s.ok()) return s.WithContext(ChunkName(record_, number));
-    EDO_RETURN_IF_ERROR(fn(number * info().chunk_rows, page.count, page.payload));
+    const Status s = CheckChunk(*tier.record, number, page);
+    if (!s.ok()) return s.WithContext(ChunkName(*tier.record, number));
+    EDO_RETURN_IF_ERROR(
+        fn(tier, tier.first_row() + number * of_tier.chunk_rows, page.count, page.payload));
   }
 }
 
 Status TableImpl::ReadCodes(std::span<const uint64_t> rows, std::byte* codes) const {
   std::vector<uint8_t> unread(rows.size());
-  const GatherOutcome outcome = gather_.ReadEncoded(rows, std::nullopt, codes, unread.data());
+  const GatherOutcome outcome =
+      gather_.ReadEncoded(tiers_.front(), rows, std::nullopt, codes, unread.data());
   return outcome.failures.empty() ? Status::Ok() : outcome.failures[0].status;
+}
+
+Status TableImpl::ReadValues(std::span<const uint64_t> rows, float* values) const {
+  std::vector<uint64_t> of_tier, places;
+  std::vector<std::byte> codes;
+  std::vector<const std::byte*> each;
+  for (const Tier& tier : tiers_) {
+    of_tier.clear();
+    places.clear();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] - tier.first_row() >= tier.rows()) continue;
+      of_tier.push_back(rows[i]);
+      places.push_back(i);
+    }
+    codes.resize(of_tier.size() * tier.row_bytes());
+    std::vector<uint8_t> unread(of_tier.size());
+    const GatherOutcome outcome =
+        gather_.ReadEncoded(tier, of_tier, std::nullopt, codes.data(), unread.data());
+    if (!outcome.failures.empty()) return outcome.failures[0].status;
+    each.resize(of_tier.size());
+    for (size_t i = 0; i < each.size(); ++i) each[i] = codes.data() + i * tier.row_bytes();
+    tier.codec->DecodeGather(each.data(), places.data(), each.size(),
+                             {values, FloatType::kF32, info().dim, info().dim});
+  }
+  return Status::Ok();
 }
 
 }  // namespace edo::engine

@@ -1,5 +1,6 @@
-// TableImpl: a handle on one generation of a table. Holds its pin, so that the pages stay on disk
-// while the handle lives. Immutable after Make; every method is safe from many threads.
+// TableImpl: a handle on one generation of a table, or on those of its tiers. Holds their pins, so
+// that the pages stay on disk while the handle lives. Immutable after Make; every method is safe
+// from many threads.
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include "edo/table.h"
 #include "engine/row_gather.h"
 #include "engine/store_context.h"
+#include "engine/tier.h"
 #include "storage/catalog.h"
 #include "storage/codec.h"
 #include "storage/key_directory.h"
@@ -44,13 +46,16 @@ struct DeviceQuery;
 
 class TableImpl : public Table {
  public:
-  static Result<std::unique_ptr<Table>> Make(std::shared_ptr<StoreContext> context,
-                                             std::shared_ptr<GenerationPin> pin,
-                                             storage::TableRecord record,
-                                             const ReadOptions& options);
+  // `cached` false: without a place in the caches.
+  static Result<std::unique_ptr<TableImpl>> Make(std::shared_ptr<StoreContext> context,
+                                                 std::shared_ptr<GenerationPin> pin,
+                                                 storage::TableRecord record,
+                                                 const ReadOptions& options, bool cached = true);
 
   const TableInfo& info() const override { return record_.info; }
-  std::span<const std::byte> Learned() const override { return codec_->learned(); }
+  std::span<const std::byte> Learned() const override {
+    return tiers_.size() == 1 ? tiers_.front().codec->learned() : std::span<const std::byte>();
+  }
   Status LookupRows(std::span<const uint64_t> row_numbers, const LookupOptions& options, void* out,
                     LookupReport* report) const override;
   Status Lookup(std::span<const int64_t> ids, const LookupOptions& options, void* out,
@@ -108,14 +113,10 @@ class TableImpl : public Table {
   Result<std::unique_ptr<TableScan>> Scan(const ScanOptions& options) const override;
 
   const storage::TableRecord& record() const { return record_; }
-  const storage::Codec& codec() const { return *codec_; }
+  const std::vector<Tier>& tiers() const { return tiers_; }
   const StoreContext& context() const { return *context_; }
   // For those who may outlive the handle.
   const std::shared_ptr<StoreContext>& shared_context() const { return context_; }
-  const std::shared_ptr<GenerationPin>& pin() const { return pin_; }
-  const std::shared_ptr<const storage::TableRecord>& shared_record() const {
-    return shared_record_;
-  }
   // Keys to row numbers. kInvalidArgument: keys of the wrong kind.
   Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
   Result<Resolved> Resolve(std::span<const std::string_view> tokens,
@@ -133,21 +134,24 @@ class TableImpl : public Table {
                                const storage::DecodeTarget& target, kernels::RowMark* marks) const;
   // Options of a pooled lookup, but for mode and weights.
   RowGather::BagOptions PoolOptions(const Resolved& keys, const LookupOptions& options) const;
-  const CachedPlaces& places() const { return places_; }
   const storage::OrderMap& order() const { return order_; }
   // Counts a batch, fills its report, and says how it ended. `marks` as the rows' reads left them.
   Status Conclude(Resolved* keys, GatherOutcome outcome, std::span<const kernels::RowMark> marks,
                   const LookupOptions& options, LookupReport* report) const;
-  // Encoded rows of the whole table in order, chunk by chunk: fn(first row, rows, codes).
-  using CodesFunction =
-      std::function<Status(uint64_t first_row, uint64_t rows, std::string_view codes)>;
+  // Encoded rows of the whole table in order, chunk by chunk: fn(tier, first row, rows, codes).
+  using CodesFunction = std::function<Status(const Tier& tier, uint64_t first_row, uint64_t rows,
+                                             std::string_view codes)>;
   Status ScanCodes(const CodesFunction& fn) const;
-  // Encoded rows by number, in the order asked; rows must be < info().rows. All or an error.
+  Status ScanCodesOf(const Tier& tier, const CodesFunction& fn) const;
+  // Rows by number, in the order asked, past the cache; they must be < info().rows. All or an
+  // error. As floats, (rows.size(), dim):
+  Status ReadValues(std::span<const uint64_t> rows, float* values) const;
+  // Encoded; of a table of one tier.
   Status ReadCodes(std::span<const uint64_t> rows, std::byte* codes) const;
 
  private:
-  TableImpl(std::shared_ptr<StoreContext> context, std::shared_ptr<GenerationPin> pin,
-            storage::TableRecord record, OpenedGeneration opened);
+  TableImpl(std::shared_ptr<StoreContext> context, storage::TableRecord record,
+            std::vector<Tier> tiers);
   Status WrongKeyKind(std::string_view asked) const;
   storage::FindResult FindInts(std::span<const int64_t> ids,
                                const storage::Deadline& deadline) const;
@@ -159,13 +163,10 @@ class TableImpl : public Table {
                       LookupReport* report) const;
 
   const std::shared_ptr<StoreContext> context_;
-  const std::shared_ptr<GenerationPin> pin_;
-  const std::shared_ptr<const storage::TableRecord> shared_record_;
-  const storage::TableRecord& record_ = *shared_record_;
-  const std::shared_ptr<const storage::Codec> codec_;
+  const storage::TableRecord record_;
+  const std::vector<Tier> tiers_;
   const storage::KeyDirectory keys_;
   const storage::OrderMap order_;
-  const CachedPlaces places_;
   const RowGather gather_;
 };
 

@@ -29,10 +29,6 @@ class Scanner : public TableScan {
       return std::pair(next_row_ / rows_a_page, (end_row_ + rows_a_page - 1) / rows_a_page);
     };
     if (next_row_ == end_row_) return;
-    if (options.values) {
-      const auto [first, last] = page_range(info.chunk_rows);
-      chunks_ = rows.ScanPages(storage::PageKind::kChunk, info.generation, first, last);
-    }
     if (options.keys && info.key_kind != KeyKind::kDense) {
       const auto [first, last] = page_range(table.record().keys_per_page);
       key_pages_ = rows.ScanPages(storage::PageKind::kKeys, info.generation, first, last);
@@ -48,7 +44,7 @@ class Scanner : public TableScan {
     const uint64_t count = std::min(wanted, end_row_ - next_row_);
     batch->first_row = next_row_;
     batch->row_count = count;
-    if (chunks_) {
+    if (options_.values) {
       EDO_RETURN_IF_ERROR(FillValues(count));
       batch->values = values_;
     }
@@ -71,23 +67,33 @@ class Scanner : public TableScan {
     values_.resize(count * info.dim);
     for (uint64_t done = 0; done < count;) {
       const uint64_t row = next_row_ + done;
-      if (row >= chunk_end_) EDO_RETURN_IF_ERROR(NextChunk());
+      if (row >= chunk_end_) EDO_RETURN_IF_ERROR(NextChunk(row));
       const uint64_t n = std::min(count - done, chunk_end_ - row);
-      const char* codes = chunk_.payload.data() + (row - chunk_begin_) * info.row_bytes;
-      table_.codec().Decode(reinterpret_cast<const std::byte*>(codes), n,
-                            {values_.data() + done * info.dim, FloatType::kF32, 0});
+      const char* codes = chunk_.payload.data() + (row - chunk_begin_) * tier_->row_bytes();
+      tier_->codec->Decode(reinterpret_cast<const std::byte*>(codes), n,
+                           {values_.data() + done * info.dim, FloatType::kF32, 0});
       done += n;
     }
     return Status::Ok();
   }
 
-  Status NextChunk() {
+  // The chunk that holds `row`, which follows the last one.
+  Status NextChunk(uint64_t row) {
+    if (tier_ == nullptr || row >= tier_->end_row()) {
+      tier_ = &TierOf(table_.tiers(), row);
+      const TableInfo& of_tier = tier_->record->info;
+      const uint64_t end = std::min(end_row_, tier_->end_row()) - tier_->first_row();
+      chunks_ =
+          table_.context().rows->ScanPages(storage::PageKind::kChunk, of_tier.generation,
+                                           (row - tier_->first_row()) / of_tier.chunk_rows,
+                                           (end + of_tier.chunk_rows - 1) / of_tier.chunk_rows);
+    }
     uint64_t number = 0;
     Result<bool> more = chunks_->Next(&number, &chunk_);
     if (!more.ok()) return more.status().WithContext("table '" + table_.info().name + "'");
-    const Status s = CheckChunk(table_.record(), number, chunk_);
-    if (!s.ok()) return s.WithContext(ChunkName(table_.record(), number));
-    chunk_begin_ = number * table_.info().chunk_rows;
+    const Status s = CheckChunk(*tier_->record, number, chunk_);
+    if (!s.ok()) return s.WithContext(ChunkName(*tier_->record, number));
+    chunk_begin_ = tier_->first_row() + number * tier_->record->info.chunk_rows;
     chunk_end_ = chunk_begin_ + chunk_.count;
     return Status::Ok();
   }
@@ -158,7 +164,8 @@ class Scanner : public TableScan {
   uint64_t next_row_;
   const uint64_t end_row_;
 
-  std::unique_ptr<storage::PageCursor> chunks_;  // null: values not asked, or nothing to read
+  const Tier* tier_ = nullptr;                   // of chunks_; null: nothing was read yet
+  std::unique_ptr<storage::PageCursor> chunks_;  // of that tier
   storage::PageView chunk_;                      // rows [chunk_begin_, chunk_end_)
   uint64_t chunk_begin_ = 0, chunk_end_ = 0;
   std::vector<float> values_;

@@ -35,7 +35,7 @@ Status CheckSpace(const StoreContext& context, const TableOptions& options) {
   const double keys = options.key_kind == KeyKind::kDense ? 0 : 22;
   const bool ordered = options.order.kind != OrderKind::kFile;
   const double once = 1.08 * static_cast<double>(options.codec.RowBytes(options.dim)) + keys;
-  const double waiting = MustLearn(options) ? 4.0 * options.dim : 0;
+  const double waiting = MustLearn(options) || !options.hot.empty() ? 4.0 * options.dim : 0;
   const double need = rows * ((ordered ? 2 * once + 10 : once) + waiting);
   if (need <= static_cast<double>(*free)) return Status::Ok();
   return Status::NoSpace("the table needs about " + std::to_string(static_cast<uint64_t>(need)) +
@@ -55,12 +55,13 @@ OrderStep StepOf(const TableOptions& options) {
 }  // namespace
 
 TableWriterImpl::TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
-                                 std::unique_ptr<storage::Codec> codec,
+                                 RecodeWork tiers, std::unique_ptr<storage::Codec> codec,
                                  std::unique_ptr<RowSpool> spool,
                                  std::unique_ptr<GenerationWriter> generation)
     : store_(store),
       name_(std::move(name)),
       options_(options),
+      tiers_(std::move(tiers)),
       codec_(std::move(codec)),
       generation_(std::move(generation)),
       spool_(std::move(spool)) {}
@@ -75,13 +76,52 @@ Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
   return std::make_unique<GenerationWriter>(std::move(files), number, shape, wish, plan);
 }
 
+namespace {
+
+// Mixed precision: what the rows become when they are all there.
+Result<RecodeWork> TiersOf(const std::string& name, const TableOptions& options) {
+  RecodeWork tiers;
+  if (options.hot.empty()) return tiers;
+  EDO_RETURN_IF_ERROR(CheckHotTiers(options.hot, options.dim));
+  if (!options.learned.empty()) {
+    return Status::InvalidArgument("table '" + name +
+                                   "': its tiers learn from the rows; `learned` "
+                                   "goes with one codec only");
+  }
+  uint64_t rows = 0;
+  for (const HotTier& tier : options.hot) rows += std::min(tier.rows, kMaxRows);
+  if (options.expected_rows > 0 && rows >= options.expected_rows) {
+    return Status::InvalidArgument("table '" + name + "': the hot tiers ask for the first " +
+                                   std::to_string(rows) + " rows, of " +
+                                   std::to_string(options.expected_rows) +
+                                   ", of which some must be left for the last tier");
+  }
+  tiers.hot = options.hot;
+  tiers.codec = options.codec;
+  tiers.choose_codec = options.choose_codec;
+  tiers.compression = options.compression;
+  tiers.threads = options.threads;
+  tiers.step = [step = StepOf(options)](uint64_t) mutable { return step(); };
+  return tiers;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std::string name,
-                                                           const TableOptions& options) {
-  if (options.choose_codec) {
-    EDO_RETURN_IF_ERROR(options.choose_codec->Validate());
-    EDO_RETURN_IF_ERROR(CodecSpec{}.Check(options.dim));
+                                                           const TableOptions& asked) {
+  if (asked.choose_codec) {
+    EDO_RETURN_IF_ERROR(asked.choose_codec->Validate());
+    EDO_RETURN_IF_ERROR(CodecSpec{}.Check(asked.dim));
   } else {
-    EDO_RETURN_IF_ERROR(options.codec.Check(options.dim));
+    EDO_RETURN_IF_ERROR(asked.codec.Check(asked.dim));
+  }
+  EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), asked));
+  EDO_ASSIGN_OR_RETURN(RecodeWork tiers, TiersOf(name, asked));
+  TableOptions options = asked;
+  if (!tiers.hot.empty()) {
+    options.codec = CodecSpec{};
+    options.choose_codec.reset();
+    options.compression = Compression::kNone;
   }
   std::unique_ptr<storage::Codec> codec;
   if (!MustLearn(options)) {
@@ -92,7 +132,6 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
     }
     codec = std::move(*made);
   }
-  EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), options));
   // A fault on the last line should not wait until all rows are read.
   EDO_RETURN_IF_ERROR(CheckOrderFile(options.order, options.key_kind, StepOf(options)));
   std::unique_ptr<RowSpool> spool;
@@ -105,8 +144,9 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
     spool = std::make_unique<RowSpool>(generation->files().temp_directory() + "/rows", options.dim,
                                        storage::SampleRows(options.dim));
   }
-  return std::unique_ptr<TableWriter>(new TableWriterImpl(
-      store, std::move(name), options, std::move(codec), std::move(spool), std::move(generation)));
+  return std::unique_ptr<TableWriter>(new TableWriterImpl(store, std::move(name), options,
+                                                          std::move(tiers), std::move(codec),
+                                                          std::move(spool), std::move(generation)));
 }
 
 std::string TableWriterImpl::Place(uint64_t row) const {
@@ -168,16 +208,30 @@ Status TableWriterImpl::Append(const Rows& rows) {
                     [&](uint64_t done, uint64_t n, std::byte* codes) -> Status {
                       uint64_t bad = 0;
                       const uint64_t first = rows_;
-                      const Status s =
-                          codec_->Encode(rows.values.data() + done * dim, n, codes, &bad);
+                      const float* const values = rows.values.data() + done * dim;
+                      Status s = codec_->Encode(values, n, codes, &bad);
+                      if (s.ok()) s = CheckTierValues(values, n, &bad);
                       return s.ok() ? s : BadValue(s, rows, first, done + bad / dim);
                     });
+}
+
+// Which tier a row goes to is not known yet, so each must take it.
+Status TableWriterImpl::CheckTierValues(const float* values, uint64_t count, uint64_t* bad) const {
+  if (tiers_.hot.empty()) return Status::Ok();
+  for (const HotTier& tier : tiers_.hot) {
+    EDO_RETURN_IF_ERROR(storage::Codec::CheckValues(tier.codec, options_.dim, values, count, bad));
+  }
+  if (tiers_.choose_codec) return Status::Ok();
+  return storage::Codec::CheckValues(tiers_.codec, options_.dim, values, count, bad);
 }
 
 Status TableWriterImpl::AppendCodes(std::span<const std::byte> codes, const Rows& keys) {
   if (waiting()) {
     return Status::InvalidArgument("table '" + name_ + "': codes of " + options_.codec.ToString() +
                                    " without what their codec has learned");
+  }
+  if (!tiers_.hot.empty()) {
+    return Status::InvalidArgument("table '" + name_ + "': codes for a table of several codecs");
   }
   const uint64_t row_bytes = codec_->row_bytes();
   return AppendRows(keys, codes.size(), row_bytes, "bytes of codes",
@@ -455,8 +509,26 @@ Status TableWriterImpl::CommitInner(TableInfo* info) {
     record.order_pages = order_pages_;
     record.order_entries_per_page = storage::kOrderEntriesPerPage;
   }
+  if (!tiers_.hot.empty()) return CommitTiers(std::move(record), info);
   EDO_RETURN_IF_ERROR(store_->CommitTable(record, options_.replace, &files));
   *info = std::move(record.info);
+  return Status::Ok();
+}
+
+Status TableWriterImpl::CommitTiers(storage::TableRecord record, TableInfo* info) {
+  EDO_ASSIGN_OR_RETURN(auto pin, store_->Stage(generation_->generation(), &generation_->files()));
+  EDO_ASSIGN_OR_RETURN(const auto floats, TableImpl::Make(store_->context(), std::move(pin),
+                                                          std::move(record), {}, false));
+  TableRecoder recoder(store_, *floats, tiers_);
+  EDO_RETURN_IF_ERROR(recoder.MakeCodecs());
+  EDO_RETURN_IF_ERROR(recoder.Write());
+  storage::TableRecord of_tiers = recoder.record();
+  if (!recoder.figures().empty()) {
+    of_tiers.info.metadata["edo.codec.choice"] = recoder.figures();
+  }
+  EDO_RETURN_IF_ERROR(
+      store_->CommitTable(of_tiers, options_.replace, recoder.files(), recoder.hot()));
+  *info = std::move(of_tiers.info);
   return Status::Ok();
 }
 

@@ -13,6 +13,7 @@
 #include "engine/generation_writer.h"
 #include "engine/position_map.h"
 #include "engine/row_spool.h"
+#include "engine/table_recoder.h"
 #include "storage/catalog.h"
 #include "storage/codec.h"
 #include "storage/key_directory_builder.h"
@@ -34,7 +35,7 @@ class TableWriterImpl : public TableWriter {
   const OrderReport& order_report() const override { return order_report_; }
 
  private:
-  TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options,
+  TableWriterImpl(StoreImpl* store, std::string name, const TableOptions& options, RecodeWork tiers,
                   std::unique_ptr<storage::Codec> codec, std::unique_ptr<RowSpool> spool,
                   std::unique_ptr<GenerationWriter> generation);
   static Result<std::unique_ptr<GenerationWriter>> NewGeneration(
@@ -65,11 +66,16 @@ class TableWriterImpl : public TableWriter {
   // Replaces the generation by one with the rows in the order that was asked for.
   Status PutInOrder();
   storage::TableRecord MakeRecord() const;
+  Status CheckTierValues(const float* values, uint64_t count, uint64_t* bad) const;
+  // Of mixed precision: the rows that wait as floats, in `record`, into their tiers.
+  Status CommitTiers(storage::TableRecord record, TableInfo* info);
   Status CommitInner(TableInfo* info);
 
   StoreImpl* const store_;
   const std::string name_;
-  TableOptions options_;                   // `codec` is set when it is chosen
+  TableOptions options_;                   // `codec` is set when it is chosen; of mixed precision
+                                           // it is F32, in which rows wait
+  RecodeWork tiers_;                       // of mixed precision what the rows become; else no `hot`
   std::unique_ptr<storage::Codec> codec_;  // null while rows wait
   std::unique_ptr<GenerationWriter> generation_;
   std::unique_ptr<RowSpool> spool_;

@@ -39,7 +39,9 @@ class Verifier {
 
   Result<VerifyReport> Run(const std::vector<TableRecord>& tables) {
     std::set<uint64_t> wanted;
-    for (const TableRecord& t : tables) wanted.insert(t.info.generation);
+    for (const TableRecord& table : tables) {
+      for (const TableRecord& t : storage::TiersOf(table)) wanted.insert(t.info.generation);
+    }
     std::vector<storage::StoreFile> files;
     for (storage::StoreFile& file : context_.rows->Files()) {
       if (options_.table.empty() || (file.has_pages && wanted.contains(file.generation))) {
@@ -49,10 +51,12 @@ class Verifier {
     }
     EDO_RETURN_IF_ERROR(Files(files, tables));
     for (const TableRecord& table : tables) {
-      EDO_RETURN_IF_ERROR(Chunks(table));
+      for (const TableRecord& tier : storage::TiersOf(table)) {
+        EDO_RETURN_IF_ERROR(Chunks(tier));
+        EDO_RETURN_IF_ERROR(Learned(tier));
+      }
       if (table.info.key_kind != KeyKind::kDense) EDO_RETURN_IF_ERROR(Keys(table));
       if (table.ordered()) EDO_RETURN_IF_ERROR(Order(table));
-      EDO_RETURN_IF_ERROR(Learned(table));
       ++report_.tables;
       report_.keys += table.info.rows;
     }
@@ -86,8 +90,10 @@ class Verifier {
       damage.part = file.has_pages ? "file" : "catalog";
       damage.what = s.message();
       if (damage.what.starts_with(file.path + ": ")) damage.what.erase(0, file.path.size() + 2);
-      for (const TableRecord& t : tables) {
-        if (file.has_pages && t.info.generation == file.generation) damage.table = t.info.name;
+      for (const TableRecord& table : tables) {
+        for (const TableRecord& t : storage::TiersOf(table)) {
+          if (file.has_pages && t.info.generation == file.generation) damage.table = t.info.name;
+        }
       }
       Add(std::move(damage));
     }
@@ -139,8 +145,8 @@ class Verifier {
     if (kind == PageKind::kChunk || kind == PageKind::kKeys) {
       const uint64_t rows_a_page =
           kind == PageKind::kChunk ? table.info.chunk_rows : table.keys_per_page;
-      damage.first_row = number * rows_a_page;
-      damage.row_count = std::min(rows_a_page, table.info.rows - damage.first_row);
+      damage.first_row = table.first_row + number * rows_a_page;
+      damage.row_count = std::min(rows_a_page, table.info.rows - number * rows_a_page);
     }
     Add(std::move(damage));
   }

@@ -413,6 +413,11 @@ Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stre
     args.blocks = view;
     args.format = query.values == 0 ? table.format_ : Leading(table.format_, query.values);
     args.query = {query.rows, query.count, table.first_position_, table.rows_};
+    if (query.table_rows != 0) {
+      args.query.table_rows = query.table_rows;
+      args.query.first_row = query.first_row;
+      args.query.tier_rows = table.rows_;
+    }
     args.out = query.out;
     args.zero_absent = query.zero_absent;
     args.clock = clock;
@@ -421,9 +426,15 @@ Status RowCache::Gather(const CachedTable& table, const GatherQuery& query, Stre
     args.counts = query.counts;
     return backend_->ProbeGather(args, stream);
   };
+  const kernels::QueryCounts before =
+      backend_->synchronous() ? *query.counts : kernels::QueryCounts();
   EDO_RETURN_IF_ERROR(Read(table.size_class_, query.count, stream, launch));
   if (backend_->synchronous()) {
-    AddCounts(query.count - query.counts->misses - query.counts->absent, query.counts->misses);
+    const kernels::QueryCounts& now = *query.counts;
+    const uint32_t misses = now.misses - before.misses;
+    AddCounts(
+        query.count - misses - (now.absent - before.absent) - (now.elsewhere - before.elsewhere),
+        misses);
   }
   return Status::Ok();
 }

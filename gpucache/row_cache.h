@@ -82,7 +82,8 @@ class CachedTable {
 };
 
 // What to read and where to (kernels/backend.h has the meaning of each). All pointers are the
-// backend's: device memory on a GPU. `counts` starts as zeros.
+// backend's: device memory on a GPU. `counts` starts as zeros, or goes on from another tier's
+// query.
 struct GatherQuery {
   const uint64_t* rows = nullptr;
   uint32_t count = 0;
@@ -92,6 +93,10 @@ struct GatherQuery {
   uint32_t* misses = nullptr;
   kernels::RowMark* marks = nullptr;
   kernels::QueryCounts* counts = nullptr;
+  // Of a CachedTable that is one tier of a larger table: row numbers are that table's, of
+  // table_rows rows, in which the tier's begin at first_row. 0, 0: it is a table of its own.
+  uint64_t first_row = 0;
+  uint64_t table_rows = 0;
 };
 struct PoolQuery {
   const uint64_t* rows = nullptr;

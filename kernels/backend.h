@@ -42,24 +42,40 @@ struct OutputRows {
   uint64_t stride = 0;  // values from one row to the next, >= dim
 };
 
-// Rows of one table, asked for by number.
+// Rows of one table, asked for by number. A table may be divided into tiers, each with a format and
+// positions of its own; a query is of one of them, by default of a tier that is the whole table.
 struct RowQuery {
   const uint64_t* rows = nullptr;  // (count) row numbers; >= table_rows: absent
   uint32_t count = 0;
-  uint64_t first_position = 0;  // of the table: a row's position is this plus its number
+  uint64_t first_position = 0;  // of the tier's first row; the others follow
   uint64_t table_rows = 0;
+  // Row numbers below table_rows that are not the tier's are *elsewhere*, and so are absent ones
+  // unless the tier is the table's first: nothing is written for them.
+  uint64_t first_row = 0;
+  uint64_t tier_rows = ~uint64_t{0};  // at most: cut at table_rows
 };
 
 // Counters of one call. The caller sets them to zero; on a GPU they are read lazily.
 struct QueryCounts {
-  uint32_t misses = 0;  // rows on the miss list
-  uint32_t absent = 0;  // rows beyond the table
-  uint32_t bags = 0;    // bags on the list of incomplete bags
-  uint32_t unused = 0;
+  uint32_t misses = 0;     // rows on the miss list
+  uint32_t absent = 0;     // rows beyond the table
+  uint32_t bags = 0;       // bags on the list of incomplete bags
+  uint32_t elsewhere = 0;  // rows of other tiers
 };
 
-// What became of a row of a query; numbered as edo::RowState.
-enum class RowMark : uint8_t { kFound = 0, kAbsent = 1, kMissed = 3 };
+// What became of a row of a query; numbered as edo::RowState. kElsewhere is never written.
+enum class RowMark : uint8_t { kFound = 0, kAbsent = 1, kMissed = 3, kElsewhere = 4 };
+
+// kMissed: one of the tier's, to be looked for.
+EDO_HD RowMark MarkOfNumber(const RowQuery& query, uint64_t row) {
+  if (row < query.table_rows) {
+    return row - query.first_row < query.tier_rows ? RowMark::kMissed : RowMark::kElsewhere;
+  }
+  return query.first_row == 0 ? RowMark::kAbsent : RowMark::kElsewhere;
+}
+EDO_HD uint64_t PositionOf(const RowQuery& query, uint64_t row) {
+  return query.first_position + (row - query.first_row);
+}
 
 struct ProbeGatherArgs {
   BlockView blocks;  // blocks.blocks = 0: nothing is resident; here and in ProbePoolArgs only
@@ -68,8 +84,8 @@ struct ProbeGatherArgs {
   OutputRows out;                 // (query.count)
   bool zero_absent = true;        // absent rows become zeros; else their place is left as it was
   uint32_t clock = 0;             // for the scores (score.h)
-  uint32_t* misses = nullptr;     // out: (query.count) places in `rows` that are not resident; on
-                                  // the CPU ascending, on a GPU in any order
+  uint32_t* misses = nullptr;     // out: places in `rows` that are not resident, behind those that
+                                  // `counts` has; on the CPU ascending, on a GPU in any order
   RowMark* marks = nullptr;       // out: (query.count), or null
   QueryCounts* counts = nullptr;  // in, out
 };
@@ -87,7 +103,7 @@ struct Bags {
 struct ProbePoolArgs {
   BlockView blocks;
   RowFormat format;
-  RowQuery query;  // all ids of all bags
+  RowQuery query;  // all ids of all bags; of a table that is one tier
   Bags bags;
   OutputRows out;  // (bags.count)
   uint32_t clock = 0;

@@ -47,6 +47,8 @@ enum Tag : uint16_t {
   kSizesPerPageTag = 39 | kMustUnderstand,
   kPlainChunkBytes = 40,
   kLearnedBytes = 41 | kMustUnderstand,  // only of codecs that learn
+  // Only of mixed precision; repeated: the record of a tier before the last, without its checksum.
+  kTier = 42 | kMustUnderstand,
 };
 
 void AddField(uint16_t tag, std::string_view bytes, std::string* out) {
@@ -68,15 +70,8 @@ std::string Sealed(std::string record) {
 }
 
 // Calls `field` for each field; it returns false for a tag or length it does not take.
-Status ForEachField(std::string_view bytes,
-                    const std::function<bool(uint16_t tag, std::string_view value)>& field) {
-  if (bytes.size() < 8)
-    return Status::Corruption("record of " + std::to_string(bytes.size()) +
-                              " bytes is shorter than its checksum");
-  const std::string_view body = bytes.substr(0, bytes.size() - 8);
-  if (XXH3_64bits(body.data(), body.size()) != LoadLE<uint64_t>(bytes.data() + body.size())) {
-    return Status::Corruption("record does not match its checksum");
-  }
+using FieldFunction = std::function<bool(uint16_t tag, std::string_view value)>;
+Status ForEachFieldOf(std::string_view body, const FieldFunction& field) {
   for (size_t at = 0; at < body.size();) {
     if (body.size() - at < 6) return Status::Corruption("record ends inside a field");
     const uint16_t tag = LoadLE<uint16_t>(body.data() + at);
@@ -90,6 +85,19 @@ Status ForEachField(std::string_view bytes,
     at += length;
   }
   return Status::Ok();
+}
+
+// The same of a record with its checksum behind it.
+Status ForEachField(std::string_view bytes, const FieldFunction& field) {
+  if (bytes.size() < 8) {
+    return Status::Corruption("record of " + std::to_string(bytes.size()) +
+                              " bytes is shorter than its checksum");
+  }
+  const std::string_view body = bytes.substr(0, bytes.size() - 8);
+  if (XXH3_64bits(body.data(), body.size()) != LoadLE<uint64_t>(bytes.data() + body.size())) {
+    return Status::Corruption("record does not match its checksum");
+  }
+  return ForEachFieldOf(body, field);
 }
 
 bool TakeNumber(std::string_view value, uint64_t* out) {
@@ -188,31 +196,103 @@ bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
       return TakeNumber(value, &r->info.plain_chunk_bytes);
     case kLearnedBytes:
       return TakeNumber(value, &r->learned_bytes);
+    case kTier:
+      return ForEachFieldOf(value,
+                            [tier = &r->tiers.emplace_back()](uint16_t t, std::string_view v) {
+                              return t != kTier && TakeTableField(t, v, tier);
+                            })
+          .ok();
     default:
       return false;
   }
 }
 
-// What the numbers of a record must satisfy before any of them sizes a buffer.
-Status CheckTableRecord(const TableRecord& r) {
+// What the numbers of a record must satisfy before any of them sizes a buffer. Of one generation's
+// rows:
+bool RowsFit(const TableRecord& r) {
   const TableInfo& t = r.info;
   const bool sizes_fit = t.dim >= 1 && t.dim <= kMaxDim && t.rows <= kMaxRows &&
                          t.generation >= 1 && t.generation <= kMaxGenerations &&
                          t.codec.Check(t.dim).ok() && t.row_bytes == t.codec.RowBytes(t.dim) &&
                          r.learned_bytes == t.codec.LearnedBytes(t.dim) && t.chunk_rows >= 1 &&
                          t.chunk_count == (t.rows + t.chunk_rows - 1) / t.chunk_rows;
-  const bool keys_fit = t.key_kind == KeyKind::kDense ||
-                        (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
-                         r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page);
-  const bool order_fits = r.order_pages == OrderPages(t.key_kind, t.rows, r.order_entries_per_page);
   const bool packed = t.compression == Compression::kZstd;
-  const bool packing_fits =
-      packed ? r.sizes_per_page == kSizesPerPage && r.size_pages == SizePages(t.chunk_count)
-             : r.sizes_per_page == 0 && r.size_pages == 0;
-  if (sizes_fit && keys_fit && order_fits && packing_fits) return Status::Ok();
+  return sizes_fit &&
+         (packed ? r.sizes_per_page == kSizesPerPage && r.size_pages == SizePages(t.chunk_count)
+                 : r.sizes_per_page == 0 && r.size_pages == 0);
+}
+
+// Of all rows of a table:
+bool KeysFit(const TableRecord& r) {
+  const TableInfo& t = r.info;
+  return t.rows <= kMaxRows &&
+         (t.key_kind == KeyKind::kDense ||
+          (r.keys_per_page >= 1 && r.index_buckets >= 1 &&
+           r.key_pages == (t.rows + r.keys_per_page - 1) / r.keys_per_page)) &&
+         r.order_pages == OrderPages(t.key_kind, t.rows, r.order_entries_per_page);
+}
+
+Status Contradiction(const TableRecord& r) {
   return Status::Corruption("record's numbers contradict each other (rows " +
-                            std::to_string(t.rows) + ", dim " + std::to_string(t.dim) +
-                            ", chunks " + std::to_string(t.chunk_count) + ")");
+                            std::to_string(r.info.rows) + ", dim " + std::to_string(r.info.dim) +
+                            ", chunks " + std::to_string(r.info.chunk_count) + ")");
+}
+
+// The last tier's record, of a table's that is still as it lies on disk: with the last tier's
+// numbers but for the rows.
+TableRecord LastTier(const TableRecord& record, uint64_t first_row) {
+  TableRecord tier = record;
+  tier.first_row = first_row;
+  tier.tiers.clear();
+  tier.info.rows = record.info.rows - first_row;
+  tier.info.key_kind = KeyKind::kDense;
+  tier.info.order = "file";
+  tier.info.metadata.clear();
+  tier.key_pages = tier.keys_per_page = tier.index_buckets = 0;
+  tier.order_pages = tier.order_entries_per_page = 0;
+  return tier;
+}
+
+// Sums up what TableInfo says of all tiers.
+void SumTiers(TableRecord* record) {
+  TableInfo& all = record->info;
+  all.chunk_count = all.chunk_file_bytes = all.key_file_bytes = all.plain_chunk_bytes = 0;
+  all.compression = Compression::kNone;
+  all.tiers.clear();
+  for (const TableRecord& tier : record->tiers) {
+    const TableInfo& t = tier.info;
+    all.chunk_count += t.chunk_count;
+    all.chunk_file_bytes += t.chunk_file_bytes;
+    all.key_file_bytes += t.key_file_bytes;
+    const bool packed = t.compression == Compression::kZstd;
+    all.plain_chunk_bytes += packed ? t.plain_chunk_bytes : t.chunk_file_bytes;
+    if (packed) all.compression = Compression::kZstd;
+    all.tiers.push_back({tier.first_row, t.rows, t.codec, t.row_bytes, t.chunk_rows, t.chunk_count,
+                         t.chunk_file_bytes, t.compression});
+  }
+  if (all.compression == Compression::kNone) all.plain_chunk_bytes = 0;
+}
+
+// Checks what came from disk, and completes a record that has tiers.
+Status CheckTableRecord(TableRecord* record) {
+  if (!KeysFit(*record)) return Contradiction(*record);
+  if (record->tiers.empty()) return RowsFit(*record) ? Status::Ok() : Contradiction(*record);
+  uint64_t first = 0;
+  for (TableRecord& tier : record->tiers) {
+    tier.info.name = record->info.name;
+    tier.info.created_unix_s = record->info.created_unix_s;
+    tier.first_row = first;
+    const bool fits = RowsFit(tier) && tier.info.rows > 0 && tier.tiers.empty() &&
+                      tier.info.dim == record->info.dim && tier.info.key_kind == KeyKind::kDense &&
+                      !tier.ordered() && tier.info.rows <= record->info.rows - first;
+    if (!fits) return Contradiction(tier);
+    first += tier.info.rows;
+  }
+  TableRecord last = LastTier(*record, first);
+  if (!RowsFit(last)) return Contradiction(last);
+  record->tiers.push_back(std::move(last));
+  SumTiers(record);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -240,7 +320,10 @@ Result<StoreRecord> DecodeStoreRecord(std::string_view bytes) {
   return record;
 }
 
-std::string EncodeTableRecord(const TableRecord& r) {
+namespace {
+
+// A record as it lies on disk, without its checksum.
+std::string TableFields(const TableRecord& r) {
   std::string out;
   AddNumber(kGeneration, r.info.generation, &out);
   AddNumber(kKeyKind, static_cast<uint64_t>(r.info.key_kind), &out);
@@ -276,6 +359,36 @@ std::string EncodeTableRecord(const TableRecord& r) {
     AddNumber(kPlainChunkBytes, r.info.plain_chunk_bytes, &out);
   }
   if (r.learned_bytes != 0) AddNumber(kLearnedBytes, r.learned_bytes, &out);
+  return out;
+}
+
+}  // namespace
+
+void AddTiers(std::vector<TableRecord> hot, TableRecord* record) {
+  uint64_t first = 0;
+  for (TableRecord& tier : hot) {
+    tier.first_row = first;
+    first += tier.info.rows;
+  }
+  record->tiers = std::move(hot);
+  record->tiers.push_back(LastTier(*record, first));
+  SumTiers(record);
+}
+
+std::string EncodeTableRecord(const TableRecord& record) {
+  if (record.tiers.empty()) return Sealed(TableFields(record));
+  // The last tier's numbers, with the keys, the order and the rows of the whole table.
+  TableRecord whole = record;
+  const TableInfo& last = record.tiers.back().info;
+  whole.info.chunk_count = last.chunk_count;
+  whole.info.chunk_file_bytes = last.chunk_file_bytes;
+  whole.info.key_file_bytes = last.key_file_bytes;
+  whole.info.plain_chunk_bytes = last.plain_chunk_bytes;
+  whole.info.compression = last.compression;
+  std::string out = TableFields(whole);
+  for (size_t t = 0; t + 1 < record.tiers.size(); ++t) {
+    AddField(kTier, TableFields(record.tiers[t]), &out);
+  }
   return Sealed(std::move(out));
 }
 
@@ -285,7 +398,7 @@ Result<TableRecord> DecodeTableRecord(std::string_view name, std::string_view by
   Status s = ForEachField(bytes, [&](uint16_t tag, std::string_view value) {
     return TakeTableField(tag, value, &record);
   });
-  if (s.ok()) s = CheckTableRecord(record);
+  if (s.ok()) s = CheckTableRecord(&record);
   if (!s.ok()) return s.WithContext("catalog record of table '" + std::string(name) + "'");
   return record;
 }

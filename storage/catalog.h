@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "edo/status.h"
 #include "edo/table.h"
@@ -20,6 +22,11 @@ struct StoreRecord {
 };
 
 // Everything that is known of a table. TableInfo is what callers see of it.
+//
+// Mixed precision: `tiers` has one record a tier, as of a dense table of its rows alone in a
+// generation of its own; the last tier's generation holds keys and order too. The table's record
+// has that generation, and the numbers of all tiers together in what TableInfo gives for all of
+// them.
 struct TableRecord {
   TableInfo info;
   uint32_t chunk_bytes = 0;  // of a full chunk on disk; 0 where they are compressed
@@ -37,8 +44,20 @@ struct TableRecord {
   uint32_t sizes_per_page = 0;
   uint64_t learned_bytes = 0;  // what the codec has learned (learned_pages.h)
 
+  uint64_t first_row = 0;  // of a tier's record: where its rows stand in the table
+  std::vector<TableRecord> tiers;
+
   bool ordered() const { return order_entries_per_page != 0; }
 };
+
+// Makes `record`, which is of the last tier with keys and order of the whole table, that of a table
+// with these tiers before it. `hot`: at least one, from row 0 on.
+void AddTiers(std::vector<TableRecord> hot, TableRecord* record);
+// The records of a table's tiers; of a table of one codec its own.
+inline std::span<const TableRecord> TiersOf(const TableRecord& record) {
+  if (record.tiers.empty()) return {&record, 1};
+  return record.tiers;
+}
 
 std::string EncodeStoreRecord(const StoreRecord& record);
 Result<StoreRecord> DecodeStoreRecord(std::string_view bytes);

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
+#include "edo/hot_tiers.h"
 #include "edo/options.h"
 #include "edo/status.h"
 #include "edo/store.h"
@@ -19,8 +21,11 @@ namespace edo {
 struct RecodeOptions {
   std::string table;
   CodecSpec codec{};
+  // Mixed precision (hot_tiers.h): the first rows, in their order, in these codecs; the rest, which
+  // may not be empty, in `codec`. Empty: all rows in one codec, whatever they were in.
+  std::vector<HotTier> hot{};
   // Instead of `codec`: the one that keeps this goal, held against the rows as the table has them
-  // now; see TableOptions::choose_codec.
+  // now (those behind the hot ones); see TableOptions::choose_codec.
   std::optional<CodecGoal> choose_codec{};
   Compression compression = Compression::kAuto;
   uint32_t threads = 2;
@@ -29,8 +34,8 @@ struct RecodeOptions {
 
 struct RecodeReport {
   TableInfo before, after;
-  bool unchanged = false;  // the table has this codec already; nothing was written
-  // L4 of L4+4, or P,L4 of P,L4+4: codes were taken over, not made again.
+  bool unchanged = false;  // the table has these codecs already; nothing was written
+  // Of some rows, L4 of L4+4 or P,L4 of P,L4+4: codes were taken over, not made again.
   bool dropped_refinement = false;
 };
 
@@ -38,9 +43,10 @@ struct RecodeReport {
 // generation, with the same keys, order and metadata, which then takes the table's place in one
 // step. Handles that were opened before keep the old rows; until the last of them is closed both
 // are on disk. Needs free space for the new rows and keys. L4 of an L4+4 table (and P,L4 of P,L4+4)
-// drops the refinement: rows decode to exactly what their L4 parts say.
-// kBadInput names the row, and key, of a value that the codec refuses; kAlreadyExists when the
-// table was replaced meanwhile; kCancelled. After any error the table is as it was.
+// drops the refinement: rows decode to exactly what their L4 parts say. A tier that has the same
+// rows and the same codec as one of the table's keeps its codes. kBadInput names the row, and key,
+// of a value that the codec refuses; kAlreadyExists when the table was replaced meanwhile;
+// kCancelled. After any error the table is as it was.
 Result<RecodeReport> Recode(Store* store, const RecodeOptions& options);
 
 }  // namespace edo

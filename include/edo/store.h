@@ -20,6 +20,7 @@
 
 #include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
+#include "edo/hot_tiers.h"
 #include "edo/options.h"
 #include "edo/row_order.h"
 #include "edo/stats.h"
@@ -39,6 +40,10 @@ struct TableOptions {
   KeyKind key_kind = KeyKind::kDense;
   CodecSpec codec{};
   uint32_t dim = 0;  // 1 .. kMaxDim
+  // Mixed precision (hot_tiers.h): the first rows of the table - after duplicates were dropped and
+  // the order was made - in these codecs, the rest, which may not be empty, in `codec`. Rows wait
+  // on disk as floats until Commit. Not with `learned`.
+  std::vector<HotTier> hot{};
   // Instead of `codec`: at Commit the codec that keeps this goal over all rows, the best by it, of
   // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as
   // metadata "edo.codec.choice". kBadInput when none keeps it (never without max_bytes: F32 keeps

@@ -30,24 +30,38 @@ namespace edo {
 
 using Metadata = std::map<std::string, std::string>;  // free key-value pairs, UTF-8 by convention
 
+// Rows of a table that one codec holds. Tiers follow each other in the order of row numbers.
+struct TierInfo {
+  uint64_t first_row = 0;  // row number
+  uint64_t rows = 0;
+  CodecSpec codec;
+  uint64_t row_bytes = 0;  // encoded bytes of a row, side data included
+  uint32_t chunk_rows = 0;
+  uint64_t chunk_count = 0;
+  uint64_t chunk_file_bytes = 0;
+  Compression compression = Compression::kNone;
+};
+
 struct TableInfo {
   std::string name;
   KeyKind key_kind = KeyKind::kDense;
-  CodecSpec codec;
+  CodecSpec codec;  // of mixed precision: of the last tier, and so row_bytes and chunk_rows
   uint32_t dim = 0;
   uint64_t rows = 0;
-  uint64_t generation = 0;      // grows with every import into the store
-  uint64_t created_unix_s = 0;  // when this generation was committed; 0 in a reproducible import
-  uint64_t row_bytes = 0;       // encoded bytes of a row, side data included
-  uint32_t chunk_rows = 0;      // rows a chunk
-  uint64_t chunk_count = 0;
-  uint64_t chunk_file_bytes = 0;                 // on disk: files of chunks
+  uint64_t generation = 0;        // grows with every import into the store
+  uint64_t created_unix_s = 0;    // when this generation was committed; 0 in a reproducible import
+  uint64_t row_bytes = 0;         // encoded bytes of a row, side data included
+  uint32_t chunk_rows = 0;        // rows a chunk
+  uint64_t chunk_count = 0;       // of all tiers, here and in the bytes below
+  uint64_t chunk_file_bytes = 0;  // on disk: files of chunks
   Compression compression = Compression::kNone;  // of the chunks: kNone or kZstd
   uint64_t plain_chunk_bytes = 0;  // what the chunks would take on disk without compression; 0 when
                                    // they are not compressed, which chunk_file_bytes says then
   uint64_t key_file_bytes = 0;     // on disk: files of the key directory, both ways, the
                                    // order, and the sizes of compressed chunks
   std::string order = "file";  // of the rows: "file", "counts", "trace" or "tiered" (row_order.h)
+  // Mixed precision: two or more tiers, which together are all rows. Empty: one codec for all.
+  std::vector<TierInfo> tiers;
   Metadata metadata;
 };
 

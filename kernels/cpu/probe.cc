@@ -15,7 +15,7 @@ constexpr uint32_t kGroup = 8;             // rows a stage; two groups are in fl
 constexpr uint32_t kPrefetchBytes = 1024;  // of a long row; the rest streams behind it
 
 struct Probe {
-  std::byte* header = nullptr;  // of the row's block; null: absent
+  std::byte* header = nullptr;  // of the row's block; null: not one of the tier's rows
   std::byte* entry = nullptr;   // of the slot that its low tag names; null: none
   uint32_t block = 0;
   uint32_t slot = 0;
@@ -29,9 +29,13 @@ void MissAll(const ProbeGatherArgs& args) {
   const uint64_t out_stride = args.out.stride * FloatTypeBytes(args.out.type);
   auto* const out = static_cast<std::byte*>(args.out.values);
   for (uint32_t i = 0; i < args.query.count; ++i) {
-    const bool absent = args.query.rows[i] >= args.query.table_rows;
-    if (args.marks != nullptr) args.marks[i] = absent ? RowMark::kAbsent : RowMark::kMissed;
-    if (!absent) {
+    const RowMark mark = MarkOfNumber(args.query, args.query.rows[i]);
+    if (mark == RowMark::kElsewhere) {
+      ++args.counts->elsewhere;
+      continue;
+    }
+    if (args.marks != nullptr) args.marks[i] = mark;
+    if (mark == RowMark::kMissed) {
       args.misses[args.counts->misses++] = i;
     } else {
       ++args.counts->absent;
@@ -64,9 +68,9 @@ void ProbeGather(const ProbeGatherArgs& args) {
     for (uint32_t i = base; i < base + kGroup && i < count; ++i) {
       Probe& probe = ring[i % (3 * kGroup)];
       probe.header = nullptr;
-      if (query.rows[i] >= query.table_rows) continue;
+      if (MarkOfNumber(query, query.rows[i]) != RowMark::kMissed) continue;
       const Place place =
-          PlaceOf(query.first_position + query.rows[i], blocks.blocks, blocks.group_shift);
+          PlaceOf(PositionOf(query, query.rows[i]), blocks.blocks, blocks.group_shift);
       probe.block = static_cast<uint32_t>(place.block);
       probe.high_tag = place.high_tag;
       probe.low_tag = place.low_tag;
@@ -114,6 +118,9 @@ void ProbeGather(const ProbeGatherArgs& args) {
       } else if (probe.header != nullptr) {
         mark = RowMark::kMissed;
         args.misses[misses++] = i;
+      } else if (query.first_row != 0 || query.rows[i] < query.table_rows) {
+        ++args.counts->elsewhere;
+        continue;
       } else {
         ++absent;
         mark = RowMark::kAbsent;

@@ -10,14 +10,18 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 
-// Appends the rows that are not resident to the list and counts those beyond the table.
+// Appends the rows that are not resident to the list and counts those that are not the tier's.
 __device__ __forceinline__ void ListMisses(const ProbeGatherArgs& args, RowMark mark, bool mine,
                                            uint32_t row) {
   const gpu::Tile<32> warp;
   const uint32_t missed = warp.Ballot(mine && mark == RowMark::kMissed);
   const uint32_t absent = warp.Ballot(mine && mark == RowMark::kAbsent);
+  const uint32_t elsewhere = warp.Ballot(mine && mark == RowMark::kElsewhere);
   if (absent != 0 && warp.Lane() == 0) {
     atomicAdd(&args.counts->absent, static_cast<unsigned>(__popc(absent)));
+  }
+  if (elsewhere != 0 && warp.Lane() == 0) {
+    atomicAdd(&args.counts->elsewhere, static_cast<unsigned>(__popc(elsewhere)));
   }
   if (missed == 0) return;
   uint32_t place = 0;
@@ -74,7 +78,7 @@ __device__ __forceinline__ void WriteRows(const ProbeGatherArgs& args, const Pie
         } else {
           decoded = P::Decode(codes[a], side, args.format, value);
         }
-      } else if (MarkOf(place) == RowMark::kMissed || !args.zero_absent) {
+      } else if (MarkOf(place) != RowMark::kAbsent || !args.zero_absent) {
         continue;
       }
       std::byte* const to = out + ((first + row) * args.out.stride + value) * P::kOutBytes;
@@ -108,7 +112,9 @@ __global__ void __launch_bounds__(kThreads, (Piece<Decoder, kOut>::kBlocks))
     const RowMark mark = MarkOf(found[lane]);
     const bool mine = lane < count;
     ListMisses(args, mark, mine, static_cast<uint32_t>(first) + lane);
-    if (mine && args.marks != nullptr) args.marks[first + lane] = mark;
+    if (mine && args.marks != nullptr && mark != RowMark::kElsewhere) {
+      args.marks[first + lane] = mark;
+    }
 
     // Two loops, because single values and cells would make the usual one many times as long.
     if (whole) {

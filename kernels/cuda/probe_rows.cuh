@@ -85,11 +85,9 @@ __device__ __forceinline__ void ProbeRows(const BlockView& blocks, const RowQuer
   RowMark mark = RowMark::kAbsent;
   if (lane < count) {
     const uint64_t row = query.rows[first + lane];
-    if (row < query.table_rows) {
-      mark = RowMark::kMissed;
-      if (blocks.blocks != 0) {
-        place = PlaceOf(query.first_position + row, blocks.blocks, blocks.group_shift);
-      }
+    mark = MarkOfNumber(query, row);
+    if (mark == RowMark::kMissed && blocks.blocks != 0) {
+      place = PlaceOf(PositionOf(query, row), blocks.blocks, blocks.group_shift);
     }
   }
   found[lane] = make_uint2(0, static_cast<uint32_t>(mark) << 16);

@@ -108,11 +108,12 @@ QualityReport QualityOf(const std::vector<float>& original, const std::vector<fl
 std::vector<std::byte> CodesOf(const Table& table) {
   std::vector<std::byte> codes;
   const auto& impl = dynamic_cast<const engine::TableImpl&>(table);
-  EDO_EXPECT_OK(impl.ScanCodes([&](uint64_t, uint64_t, std::string_view bytes) {
-    const auto* const at = reinterpret_cast<const std::byte*>(bytes.data());
-    codes.insert(codes.end(), at, at + bytes.size());
-    return Status::Ok();
-  }));
+  EDO_EXPECT_OK(
+      impl.ScanCodes([&](const engine::Tier&, uint64_t, uint64_t, std::string_view bytes) {
+        const auto* const at = reinterpret_cast<const std::byte*>(bytes.data());
+        codes.insert(codes.end(), at, at + bytes.size());
+        return Status::Ok();
+      }));
   return codes;
 }
 
@@ -186,7 +187,8 @@ TEST_P(RecodeTest, DroppingARefinementKeepsTheBaseToTheBit) {
   for (const auto& [both, base] : {std::pair("L4+4", "L4"), std::pair("P,L4+4", "P,L4")}) {
     ASSERT_TRUE(Put(store_.get(), "t", input, With(both)).ok());
     const auto old = Open("t");
-    const auto& format = dynamic_cast<const engine::TableImpl&>(*old).codec().row_format();
+    const auto& format =
+        dynamic_cast<const engine::TableImpl&>(*old).tiers().front().codec->row_format();
     const std::vector<std::byte> codes = CodesOf(*old);
     const std::vector<std::byte> learned(old->Learned().begin(), old->Learned().end());
     RecodeOptions options;

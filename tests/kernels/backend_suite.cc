@@ -409,6 +409,9 @@ class Cache {
     bool zero_absent = true;
     bool with_marks = true;
     uint32_t counted_before = 0;  // misses and absent rows that the counts hold already
+    // The cache's rows as a tier of a larger table; `rows` are numbers of that table then.
+    uint64_t first_row = 0;
+    uint64_t rows_behind = 0;
   };
   void Gather(const std::vector<uint64_t>& rows, uint32_t clock, const GatherOptions& options) {
     const auto count = static_cast<uint32_t>(rows.size());
@@ -422,7 +425,12 @@ class Cache {
     ProbeGatherArgs args;
     args.blocks = view_;
     args.format = learned_.For(format);
-    args.query = {device_rows.get(), count, first_position_, table_rows_};
+    const uint64_t all_rows = options.first_row + table_rows_ + options.rows_behind;
+    args.query = {device_rows.get(), count, first_position_, all_rows};
+    if (all_rows != table_rows_) {
+      args.query.first_row = options.first_row;
+      args.query.tier_rows = table_rows_;
+    }
     args.out = out.rows();
     args.zero_absent = options.zero_absent;
     args.clock = clock;
@@ -434,13 +442,18 @@ class Cache {
 
     std::vector<uint32_t> expected_misses;
     std::vector<RowMark> expected_marks;
-    uint32_t absent = 0;
+    uint32_t absent = 0, elsewhere = 0;
     for (uint32_t i = 0; i < count; ++i) {
-      if (rows[i] >= table_rows_) {
+      const bool beyond = rows[i] >= all_rows;
+      const uint64_t row = rows[i] - options.first_row;
+      if (beyond && options.first_row == 0) {
         ++absent;
         expected_marks.push_back(RowMark::kAbsent);
         if (options.zero_absent) out.ExpectZeros(i);
-      } else if (ModelSlot* const slot = model_.Find(first_position_ + rows[i])) {
+      } else if (beyond || row >= table_rows_) {
+        ++elsewhere;
+        expected_marks.push_back(static_cast<RowMark>(9));
+      } else if (ModelSlot* const slot = model_.Find(first_position_ + row)) {
         expected_marks.push_back(RowMark::kFound);
         out.ExpectRow(i, format, Encoded(*slot));
         slot->score = Touch(slot->score, clock);
@@ -457,6 +470,7 @@ class Cache {
     EXPECT_EQ(found.misses, before + expected_misses.size());
     EXPECT_EQ(found.absent, before + absent);
     EXPECT_EQ(found.bags, 0u);
+    EXPECT_EQ(found.elsewhere, elsewhere);
     std::vector<uint32_t> listed = misses.Read();
     listed.resize(std::min<size_t>(listed.size(), found.misses));
     listed.erase(listed.begin(), listed.begin() + before);
@@ -989,10 +1003,15 @@ CacheBytes RunScenario(Backend& backend, const ScenarioOptions& options, uint64_
   };
   // No row twice in one read: such a row may lose touches (backend.h).
   const auto gather = [&] {
-    cache.Gather(some(8), clock,
+    const uint64_t before = random() % 4 == 0 ? random() % 12 : 0;
+    const uint64_t behind = random() % 4 == 0 ? random() % 12 : 0;
+    cache.Gather(some(8 + before + behind), clock,
                  {.out = RandomType(random),
                   .gap = static_cast<uint32_t>(random() % 2),
-                  .offset = static_cast<uint32_t>(random() % 2)});
+                  .offset = static_cast<uint32_t>(random() % 2),
+                  .zero_absent = random() % 8 != 0,
+                  .first_row = before,
+                  .rows_behind = behind});
   };
   uint64_t version = 0;
   for (uint32_t step = 0; step < options.steps && !Failed(); ++step) {
