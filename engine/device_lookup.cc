@@ -491,7 +491,7 @@ Status DeviceLookupImpl::FinishBags(GatherOutcome* outcome, std::vector<RowMark>
   if (query_.host_bags) {
     std::copy(query_.host_bags->offsets.begin(), query_.host_bags->offsets.end(), offsets.begin());
     offsets[bags_.count] = query_.count;
-  } else {
+  } else if (bags_.count > 0) {
     EDO_ASSIGN_OR_RETURN(const uint64_t* const fetched,
                          Fetch(main_, offsets_at_, bags_.offsets, bags_.count + uint64_t{1}));
     std::copy_n(fetched, offsets.size(), offsets.begin());

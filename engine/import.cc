@@ -42,6 +42,11 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
     return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
                                    " codes; no other codec can be chosen for them");
   }
+  if (!options.hot.empty() && source.codec) {
+    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+                                   " codes; import them as they are, then recode the table");
+  }
+  table.hot = options.hot;
   table.learned = source.learned;
   table.threads = options.threads;
   table.position_unit = source.position_unit;

@@ -38,6 +38,7 @@ class ImportVerb final : public Verb {
                     "that keeps every bit")
         ->type_name("SPEC");
     AddGoal(&goal_);
+    AddHotTiers(&hot_);
     AddStrictness(&source_.source, &options_.on_duplicate);
     app->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
         ->type_name(kFileType);
@@ -86,7 +87,7 @@ class ImportVerb final : public Verb {
   ImportOptions options_;
   CodecGoal goal_;
   std::string store_, codec_, order_ = "file", bad_rows_;
-  std::vector<std::string> meta_;
+  std::vector<std::string> meta_, hot_;
   uint64_t limit_ = UINT64_MAX, threads_ = 2;
 };
 
@@ -100,18 +101,10 @@ Status ImportVerb::FillOptions() {
     }
     options_.table = TableNameOf(options_.source.path);
   }
-  if (codec_ == "auto") {
-    if (goal_.quality.empty() && !goal_.max_bytes) {
-      return Status::InvalidArgument(
-          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
-          "or --max-bytes");
-    }
-    options_.choose_codec = goal_;
-  } else if (!goal_.quality.empty() || goal_.max_bytes) {
-    return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
-  } else if (!codec_.empty()) {
-    EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
-  }
+  EDO_ASSIGN_OR_RETURN(const CodecWish wish, ParseCodec(codec_, goal_));
+  options_.codec = wish.codec;
+  options_.choose_codec = wish.choose;
+  EDO_ASSIGN_OR_RETURN(options_.hot, ParseHotTiers(hot_));
   auto order = RowOrder::Parse(order_);
   if (!order.ok()) return order.status().WithContext("--order");
   options_.order = std::move(*order);
@@ -180,7 +173,7 @@ void ImportVerb::Report(Console* console, const ImportReport& report, const Impo
                 std::string(KeyKindName(table.key_kind)) + " keys, dim " +
                 std::to_string(table.dim));
   console->Note("table '" + table.name + "' in " + store_ + ": " + HumanCount(table.rows) +
-                " rows as " + table.codec.ToString() + " in " + HumanSeconds(seconds) + " (" +
+                " rows as " + CodecText(table) + " in " + HumanSeconds(seconds) + " (" +
                 HumanCount(static_cast<uint64_t>(static_cast<double>(report.rows_read) /
                                                  std::max(seconds, 1e-6))) +
                 " rows/s)");

@@ -113,9 +113,17 @@ class InfoVerb final : public Verb {
     Line(console, "keys", KeyKindName(info.key_kind));
     Line(console, "rows", std::to_string(info.rows));
     Line(console, "dim", std::to_string(info.dim));
-    Line(console, "codec", info.codec.ToString());
+    Line(console, "codec", CodecText(info));
     Line(console, "bytes a row",
-         std::to_string(info.row_bytes) + " (F32: " + std::to_string(uint64_t{info.dim} * 4) + ")");
+         std::to_string(info.row_bytes) + " (F32: " + std::to_string(uint64_t{info.dim} * 4) + ")" +
+             (info.tiers.empty() ? "" : ", in the last tier"));
+    for (const TierInfo& tier : info.tiers) {
+      Line(console, "tier",
+           "rows " + std::to_string(tier.first_row) + ".." +
+               std::to_string(tier.first_row + tier.rows - 1) + " as " + tier.codec.ToString() +
+               ", " + std::to_string(tier.row_bytes) + " bytes a row, " +
+               HumanBytes(tier.chunk_file_bytes));
+    }
     Line(console, "rows on disk",
          HumanBytes(info.chunk_file_bytes) + Percent(info.chunk_file_bytes, PlainBytes(info)));
     Line(console, "compression",
@@ -125,7 +133,8 @@ class InfoVerb final : public Verb {
     Line(console, "keys on disk", HumanBytes(info.key_file_bytes));
     Line(console, "as plain F32", HumanBytes(PlainBytes(info)));
     Line(console, "chunks",
-         std::to_string(info.chunk_count) + " of " + std::to_string(info.chunk_rows) + " rows");
+         std::to_string(info.chunk_count) + " of " + std::to_string(info.chunk_rows) + " rows" +
+             (info.tiers.empty() ? "" : " in the last tier"));
     Line(console, "order", info.order);
     Line(console, "generation", std::to_string(info.generation));
     Line(console, "imported", TimeText(info.created_unix_s));

@@ -22,6 +22,7 @@ class RecodeVerb final : public Verb {
         ->type_name("SPEC")
         ->required();
     AddGoal(&goal_);
+    AddHotTiers(&hot_);
     AddChoice<Compression>(
         "--compress", &options_.compression,
         {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
@@ -32,6 +33,7 @@ class RecodeVerb final : public Verb {
     app->footer(
         "Examples:\n  edo recode --store vectors.edo --table glove --codec P,L4\n"
         "  edo recode --store vectors.edo --codec auto --min-cosine 0.99\n"
+        "  edo recode --store vectors.edo --hot 100000:INT8 --codec PQ25x8\n"
         "Rows are encoded as they decode now: errors of the old codec stay in them.\n"
         "Readers that have the table open keep the old rows until they close it.");
   }
@@ -61,32 +63,21 @@ class RecodeVerb final : public Verb {
  private:
   Status FillOptions() {
     options_.threads = static_cast<uint32_t>(threads_);
-    const bool has_goal = !goal_.quality.empty() || goal_.max_bytes;
-    if (codec_ != "auto") {
-      if (has_goal) {
-        return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
-      }
-      EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
-      return Status::Ok();
-    }
-    if (!has_goal) {
-      return Status::InvalidArgument(
-          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
-          "or --max-bytes");
-    }
-    options_.choose_codec = goal_;
+    EDO_ASSIGN_OR_RETURN(const CodecWish wish, ParseCodec(codec_, goal_));
+    if (wish.codec) options_.codec = *wish.codec;
+    options_.choose_codec = wish.choose;
+    EDO_ASSIGN_OR_RETURN(options_.hot, ParseHotTiers(hot_));
     return Status::Ok();
   }
 
   void Print(Console* console, const RecodeReport& report, double seconds) const {
     const TableInfo& after = report.after;
     if (report.unchanged) {
-      console->Note("table '" + after.name + "' is in " + after.codec.ToString() +
+      console->Note("table '" + after.name + "' is in " + CodecText(after) +
                     " already; nothing was written");
       return;
     }
-    console->Note("table '" + after.name + "': " + report.before.codec.ToString() + " -> " +
-                  after.codec.ToString() + ", " + HumanCount(after.rows) + " rows in " +
+    console->Note("table '" + after.name + "': " + CodecText(report.before) + " -> " + CodecText(after) + ", " + HumanCount(after.rows) + " rows in " +
                   HumanSeconds(seconds) + "; rows " + HumanBytes(report.before.chunk_file_bytes) +
                   " -> " + HumanBytes(after.chunk_file_bytes));
     if (report.dropped_refinement) {
@@ -102,7 +93,7 @@ class RecodeVerb final : public Verb {
     writer.BeginObject();
     writer.Field("schema", "edo.recode/1");
     writer.Field("store", std::string_view(store_));
-    writer.Field("codec_before", report.before.codec.ToString());
+    writer.Field("codec_before", CodecText(report.before));
     writer.Field("chunk_file_bytes_before", report.before.chunk_file_bytes);
     writer.Field("unchanged", report.unchanged);
     writer.Field("dropped_refinement", report.dropped_refinement);
@@ -117,6 +108,7 @@ class RecodeVerb final : public Verb {
   RecodeOptions options_;
   CodecGoal goal_;
   std::string store_, codec_;
+  std::vector<std::string> hot_;
   uint64_t threads_ = 2;
 };
 

@@ -152,7 +152,7 @@ class StatsVerb final : public Verb {
     writer->Field("name", info.name);
     writer->Field("rows", s.rows);
     writer->Field("dim", info.dim);
-    writer->Field("codec", info.codec.ToString());
+    writer->Field("codec", CodecText(info));
     writer->Field("zero_rows", s.zero_rows);
     writer->Field("non_finite_rows", s.non_finite_rows);
     number("norm_min", s.norm_min);

@@ -55,10 +55,18 @@ void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key) {
   json->Int(ParseInt64(key).value_or(0));
 }
 
+std::string CodecText(const TableInfo& info) {
+  std::string text;
+  for (size_t t = 0; t + 1 < info.tiers.size(); ++t) {
+    text += std::to_string(info.tiers[t].rows) + ":" + info.tiers[t].codec.ToString() + " ";
+  }
+  return text + info.codec.ToString();
+}
+
 void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("name", info.name);
   json->Field("key_kind", KeyKindName(info.key_kind));
-  json->Field("codec", info.codec.ToString());
+  json->Field("codec", CodecText(info));
   json->Field("dim", info.dim);
   json->Field("rows", info.rows);
   json->Field("order", std::string_view(info.order));
@@ -72,6 +80,23 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("plain_chunk_bytes", PlainChunkBytes(info));
   json->Field("key_file_bytes", info.key_file_bytes);
   json->Field("f32_bytes", PlainBytes(info));
+  if (!info.tiers.empty()) {
+    json->Name("tiers");
+    json->BeginArray();
+    for (const TierInfo& tier : info.tiers) {
+      json->BeginObject();
+      json->Field("first_row", tier.first_row);
+      json->Field("rows", tier.rows);
+      json->Field("codec", tier.codec.ToString());
+      json->Field("row_bytes", tier.row_bytes);
+      json->Field("chunk_rows", tier.chunk_rows);
+      json->Field("chunk_count", tier.chunk_count);
+      json->Field("chunk_file_bytes", tier.chunk_file_bytes);
+      json->Field("compression", CompressionName(tier.compression));
+      json->EndObject();
+    }
+    json->EndArray();
+  }
   json->Name("metadata");
   json->BeginObject();
   for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));

@@ -37,6 +37,8 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info);
 // "tables": [{...}, ...]
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables);
 
+// "INT8", or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4 PQ25x8".
+std::string CodecText(const TableInfo& info);
 uint64_t TableBytes(const TableInfo& info);       // on disk
 uint64_t PlainChunkBytes(const TableInfo& info);  // of rows on disk if they were not compressed
 uint64_t PlainBytes(const TableInfo& info);       // of the same values as an array of binary32

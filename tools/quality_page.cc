@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 
+#include "tools/common.h"
 #include "tools/text.h"
 
 namespace edo::tools {
@@ -239,7 +240,7 @@ std::string QualityPage(const TableInfo& table, const std::string& original,
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>" +
       name + ": quality</title>\n<style>" + kStyle + "</style></head>\n<body>\n<h1>" + name +
       " against its original</h1>\n<p class=\"soft\">" + HumanCount(table.rows) + " rows of " +
-      std::to_string(table.dim) + " values as " + Escaped(table.codec.ToString()) + ", " +
+      std::to_string(table.dim) + " values as " + Escaped(CodecText(table)) + ", " +
       HumanBytes(table.row_bytes) + " a row; original: " + Escaped(original) + "</p>\n";
   for (const std::string& miss : missed) {
     page += "<p class=\"missed\">Missed: " + Escaped(miss) + "</p>\n";

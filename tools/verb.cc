@@ -74,6 +74,70 @@ void Verb::AddGoal(CodecGoal* goal) {
       ->type_name("B");
 }
 
+void Verb::AddHotTiers(std::vector<std::string>* hot) {
+  app_->add_option("--hot", *hot,
+                   "The first ROWS rows (a number, or a share as 5%) in this codec, the rest as "
+                   "--codec says; may be given again, for the rows behind. With --order the first "
+                   "rows are those used most")
+      ->type_name("ROWS:SPEC")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+Result<std::vector<HotTier>> ParseHotTiers(const std::vector<std::string>& given) {
+  std::vector<HotTier> hot;
+  for (const std::string& text : given) {
+    const auto wrong = [&](const std::string& what) {
+      return Status::InvalidArgument("--hot '" + text + "': " + what);
+    };
+    const size_t colon = text.find(':');
+    if (colon == std::string::npos) {
+      return wrong("expected ROWS:CODEC, as 100000:INT8 or 5%:L4");
+    }
+    HotTier tier;
+    std::string rows = text.substr(0, colon);
+    if (rows.ends_with('%')) {
+      rows.pop_back();
+      char* end = nullptr;
+      tier.percent = std::strtod(rows.c_str(), &end);
+      const bool is_number = !rows.empty() && std::isdigit(static_cast<unsigned char>(rows[0]));
+      if (!is_number || *end != '\0' || !(tier.percent > 0 && tier.percent < 100)) {
+        return wrong("a share of the rows lies between 0% and 100%");
+      }
+    } else {
+      const auto number = ParseInt64(rows);
+      if (!number || *number < 1 || static_cast<uint64_t>(*number) > kMaxRows) {
+        return wrong("rows are a whole number from 1, or a share as 5%");
+      }
+      tier.rows = static_cast<uint64_t>(*number);
+    }
+    const auto codec = CodecSpec::Parse(text.substr(colon + 1));
+    if (!codec.ok()) return wrong(std::string(codec.status().message()));
+    tier.codec = *codec;
+    hot.push_back(tier);
+  }
+  return hot;
+}
+
+Result<CodecWish> ParseCodec(const std::string& given, const CodecGoal& goal) {
+  CodecWish wish;
+  const bool has_goal = !goal.quality.empty() || goal.max_bytes;
+  if (given == "auto") {
+    if (!has_goal) {
+      return Status::InvalidArgument(
+          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
+          "or --max-bytes");
+    }
+    wish.choose = goal;
+  } else if (has_goal) {
+    return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
+  } else if (!given.empty()) {
+    EDO_ASSIGN_OR_RETURN(wish.codec, CodecSpec::Parse(given));
+  }
+  return wish;
+}
+
 CLI::Option* Verb::AddNumber(const char* name, std::function<void(double)> set, double least,
                              double most, const char* help) {
   return app_->add_option_function<std::string>(

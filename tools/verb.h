@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "edo/codec_goal.h"
+#include "edo/codec_spec.h"
+#include "edo/hot_tiers.h"
 #include "edo/store.h"
 #include "edo/transfer.h"
 #include "tools/console.h"
@@ -51,6 +53,8 @@ class Verb {
 
   // What is asked of a codec: --max-rel-error, --min-cosine, --at, --min-overlap, --max-bytes.
   void AddGoal(CodecGoal* goal);
+  // --hot ROWS:CODEC, which may be given again.
+  void AddHotTiers(std::vector<std::string>* hot);
   // How strictly an input file is read: --header, --on-duplicate, --non-finite, --invalid-utf8,
   // --on-bad-row.
   void AddStrictness(SourceOptions* source, OnDuplicate* on_duplicate);
@@ -62,6 +66,15 @@ class Verb {
 // Option values of these type names are completed as paths.
 inline constexpr const char* kFileType = "FILE";
 inline constexpr const char* kDirectoryType = "DIR";
+
+// "100000:INT8" or "5%:L4" as tiers, in the order given.
+Result<std::vector<HotTier>> ParseHotTiers(const std::vector<std::string>& given);
+// What --codec and a goal ask for: a codec, or that one is chosen.
+struct CodecWish {
+  std::optional<CodecSpec> codec;  // none: nothing was said
+  std::optional<CodecGoal> choose;
+};
+Result<CodecWish> ParseCodec(const std::string& given, const CodecGoal& goal);
 
 std::string JoinWords(const std::vector<std::string>& words, const char* between);
 

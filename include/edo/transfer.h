@@ -67,6 +67,8 @@ struct ImportOptions {
   std::optional<CodecSpec> codec;  // default: exact, the narrowest of F32 F16 BF16 that holds
                                    // the source's type (f64 is rounded to F32)
   std::optional<CodecGoal> choose_codec;  // instead of `codec`; see TableOptions
+  std::vector<HotTier> hot;  // the first rows in finer codecs; see TableOptions. Not of an archive
+                             // that holds codes
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;       // replace an existing table, atomically, at the end
   bool reproducible = false;  // see TableOptions

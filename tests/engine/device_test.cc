@@ -378,6 +378,11 @@ TEST_P(DeviceTest, EmptyBatchesAndLookupsThatAreDroppedAreOrdinary) {
   LookupReport report;
   EDO_EXPECT_OK((*started)->Finish(&report));
   EXPECT_TRUE(report.states.empty());
+  LookupOptions whole;
+  whole.on_missing = OnMissing::kError;
+  started = table->LookupBagRowsOnDevice(nullptr, 0, {}, whole, nullptr);
+  ASSERT_TRUE(started.ok()) << started.status().ToString();
+  EDO_EXPECT_OK((*started)->Finish(&report));
   const std::vector<int64_t> ids{1, 2, 3};
   const std::vector<float> blank(3 * 4);
   const auto out = ToDevice(blank.data(), blank.size() * 4);

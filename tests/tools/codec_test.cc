@@ -95,12 +95,63 @@ TEST_F(CodecVerbs, ImportChoosesAndRecodeChanges) {
             3);
 }
 
+// The first rows in finer codecs, by a number and by a share; most used first with an order.
+TEST_F(CodecVerbs, HotRowsInFinerCodecs) {
+  WriteFile(Path("counts.tsv"), "k300\t9\nk7\t8\n");
+  const Said import = Import({"--hot", "2:F32", "--hot", "10%:INT8", "--codec", "L4", "--order",
+                              "counts:" + Path("counts.tsv"), "--json"});
+  ASSERT_EQ(import.code, 0) << import.err;
+  EXPECT_THAT(import.err, HasSubstr("600 rows as 2:F32 60:INT8 L4 in "));
+  const auto table = nlohmann::json::parse(import.out)["table"];
+  EXPECT_EQ(table["codec"], "2:F32 60:INT8 L4");
+  ASSERT_EQ(table["tiers"].size(), 3u);
+  EXPECT_EQ(table["tiers"][2]["first_row"], 62);
+  EXPECT_EQ(table["tiers"][2]["rows"], 538);
+  EXPECT_EQ(table["tiers"][2]["codec"], "L4");
+  const Said info = Edo({"info", "--store", store()});
+  EXPECT_THAT(info.out, HasSubstr("rows 2..61 as INT8, 18 bytes a row, "));
+  EXPECT_THAT(Edo({"ls", "--store", store()}).out, HasSubstr("\t2:F32 60:INT8 L4\t"));
+  // The row used most is as it was.
+  const std::string file = ReadFile(Path("table.vec"));
+  const size_t line = file.find("\nk300 ") + 1;
+  const double first = std::stod(file.substr(line + 5));
+  const auto got = nlohmann::json::parse(Edo({"get", "--store", store(), "k300", "--json"}).out);
+  EXPECT_FLOAT_EQ(got["rows"][0]["values"][0].get<float>(), static_cast<float>(first));
+  EXPECT_EQ(Edo({"verify", "--store", store()}).code, 0);
+  EXPECT_EQ(Edo({"analyze", "--store", store(), "--against", Path("table.vec"), "--min-cosine",
+                 "0.98"})
+                .code,
+            0);
+  const Said same = Edo({"recode", "--store", store(), "--hot", "2:F32", "--hot", "60:INT8",
+                         "--codec", "L4"});
+  EXPECT_THAT(same.err, HasSubstr("is in 2:F32 60:INT8 L4 already"));
+  const Said recode =
+      Edo({"recode", "--store", store(), "--hot", "62:INT8", "--codec", "PQ4x4", "--json"});
+  ASSERT_EQ(recode.code, 0) << recode.err;
+  EXPECT_EQ(nlohmann::json::parse(recode.out)["codec_before"], "2:F32 60:INT8 L4");
+  EXPECT_EQ(Codec(), "62:INT8 PQ4x4");
+  const Said whole = Edo({"recode", "--store", store(), "--codec", "L4"});
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  EXPECT_EQ(Codec(), "L4");
+  // All rows hot: nothing is left for --codec.
+  const Said all = Edo({"recode", "--store", store(), "--hot", "600:INT8", "--codec", "L4"});
+  EXPECT_EQ(all.code, 2);
+  EXPECT_THAT(all.err, HasSubstr("some must be left for the last tier"));
+  EXPECT_EQ(Codec(), "L4");
+}
+
 TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
   for (const auto& [more, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--codec", "auto"}, "needs to know what to keep"},
            {{"--codec", "L4", "--min-cosine", "0.9"}, "go with --codec auto"},
            {{"--min-cosine", "0.9"}, "go with --codec auto"},
            {{"--codec", "auto", "--min-cosine", "2"}, "-1..1"},
+           {{"--hot", "INT8"}, "expected ROWS:CODEC"},
+           {{"--hot", "0:INT8"}, "rows are a whole number from 1"},
+           {{"--hot", "1e3:INT8"}, "rows are a whole number from 1"},
+           {{"--hot", "100%:INT8"}, "between 0% and 100%"},
+           {{"--hot", "nan%:INT8"}, "between 0% and 100%"},
+           {{"--hot", "5:L9"}, "--hot '5:L9': "},
            {{"--codec", "PQ8x5"}, "4 and 8 are known"},
            {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
     const Said said = Import(more);
