@@ -77,7 +77,8 @@ class RecodeVerb final : public Verb {
                     " already; nothing was written");
       return;
     }
-    console->Note("table '" + after.name + "': " + CodecText(report.before) + " -> " + CodecText(after) + ", " + HumanCount(after.rows) + " rows in " +
+    console->Note("table '" + after.name + "': " + CodecText(report.before) + " -> " +
+                  CodecText(after) + ", " + HumanCount(after.rows) + " rows in " +
                   HumanSeconds(seconds) + "; rows " + HumanBytes(report.before.chunk_file_bytes) +
                   " -> " + HumanBytes(after.chunk_file_bytes));
     if (report.dropped_refinement) {

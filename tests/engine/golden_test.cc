@@ -39,8 +39,9 @@ int64_t IntKey(uint64_t row) { return static_cast<int64_t>(row * 0x9e3779b97f4a7
 
 void WriteTable(Store* store, const GoldenTable& t, const RowOrder& order,
                 Compression compression = Compression::kAuto, std::vector<float> values = {},
-                std::vector<std::byte> learned = {}) {
+                std::vector<std::byte> learned = {}, std::vector<HotTier> hot = {}) {
   TableOptions options;
+  options.hot = std::move(hot);
   options.order = order;
   options.dim = t.dim;
   options.compression = compression;
@@ -161,14 +162,34 @@ void WriteCodecTables(Store* store) {
   }
 }
 
+// Tables of mixed precision (tests/data/v1/store_tiers), the second in another order.
+constexpr GoldenTable kTieredTables[] = {
+    {"dense-tiers", KeyKind::kDense, "L4", 20},
+    {"text-tiers", KeyKind::kText, "INT8", 33},
+};
+
+void WriteTieredTables(Store* store, const test::TempDir& dir) {
+  std::string counts;
+  for (uint64_t r = 2; r < kRows; ++r) {
+    counts += TextKey(r) + "\t" + std::to_string(r * 37 % 101) + "\n";
+  }
+  test::WriteFile(dir.File("counts"), counts);
+  WriteTable(store, kTieredTables[0], {}, Compression::kAuto, {}, {},
+             {{.rows = 10, .codec = *CodecSpec::Parse("F32")},
+              {.percent = 30, .codec = *CodecSpec::Parse("INT8")}});
+  WriteTable(store, kTieredTables[1], {OrderKind::kCounts, dir.File("counts")}, Compression::kAuto,
+             {}, {}, {{.rows = 40, .codec = *CodecSpec::Parse("F16")}});
+}
+
 // All pages of a table, in order, one after the other.
 std::string PagesOf(const Store& store, const std::string& name) {
   auto table = store.OpenTable(name);
   EXPECT_TRUE(table.ok()) << table.status().ToString();
   const auto& impl = dynamic_cast<const engine::TableImpl&>(**table);
   std::string bytes;
+  uint64_t generation = impl.info().generation;
   const auto add = [&](storage::PageKind kind, uint64_t count) {
-    const auto cursor = impl.context().rows->ScanPages(kind, impl.info().generation, 0, count);
+    const auto cursor = impl.context().rows->ScanPages(kind, generation, 0, count);
     for (;;) {
       uint64_t number = 0;
       storage::PageView page;
@@ -179,7 +200,10 @@ std::string PagesOf(const Store& store, const std::string& name) {
                    page.payload.size() + storage::kPageHeaderBytes);
     }
   };
-  add(storage::PageKind::kChunk, impl.info().chunk_count);
+  for (const engine::Tier& tier : impl.tiers()) {
+    generation = tier.record->info.generation;
+    add(storage::PageKind::kChunk, tier.record->info.chunk_count);
+  }
   if (impl.info().key_kind != KeyKind::kDense) {
     add(storage::PageKind::kKeys, impl.record().key_pages);
     add(storage::PageKind::kIndex, impl.record().index_buckets);
@@ -205,6 +229,9 @@ TEST(Golden, WriteWhenAsked) {
   auto codecs = Store::Create(std::string(directory) + "_codecs");
   ASSERT_TRUE(codecs.ok()) << codecs.status().ToString();
   WriteCodecTables(codecs->get());
+  auto tiers = Store::Create(std::string(directory) + "_tiers");
+  ASSERT_TRUE(tiers.ok()) << tiers.status().ToString();
+  WriteTieredTables(tiers->get(), test::TempDir());
 }
 
 // FNV-1a of a table's decoded rows.
@@ -244,6 +271,40 @@ TEST(Golden, CodecStoreReadsAndItsPagesAreWhatIsWrittenToday) {
     ASSERT_TRUE(table.ok()) << table.status().ToString();
     EXPECT_EQ(HashOfRows(**table), kHashes[i]);
   }
+}
+
+TEST(Golden, TieredStoreReadsAndItsPagesAreWhatIsWrittenToday) {
+  const test::TempDir dir;
+  std::filesystem::copy(test::DataFile("v1/store_tiers"), dir.File("store"));
+  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  ASSERT_TRUE(golden.ok()) << golden.status().ToString();
+  const auto report = (*golden)->Verify({});
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->damages.empty());
+  auto today = test::NewStore(test::StoreBody::kMemory, "");
+  WriteTieredTables(today.get(), dir);
+  ASSERT_EQ((*golden)->Tables().size(), std::size(kTieredTables));
+  for (const GoldenTable& t : kTieredTables) {
+    SCOPED_TRACE(t.name);
+    EXPECT_EQ(PagesOf(**golden, t.name), PagesOf(*today, t.name));
+    const auto then = (*golden)->OpenTable(t.name);
+    const auto now = today->OpenTable(t.name);
+    ASSERT_TRUE(then.ok() && now.ok());
+    ASSERT_EQ((*then)->info().tiers.size(), (*now)->info().tiers.size());
+    for (size_t i = 0; i < (*then)->info().tiers.size(); ++i) {
+      EXPECT_EQ((*then)->info().tiers[i].first_row, (*now)->info().tiers[i].first_row);
+      EXPECT_EQ((*then)->info().tiers[i].rows, (*now)->info().tiers[i].rows);
+      EXPECT_EQ((*then)->info().tiers[i].codec, (*now)->info().tiers[i].codec);
+    }
+    EXPECT_EQ(HashOfRows(**then), HashOfRows(**now));
+  }
+  const auto text = (*golden)->OpenTable("text-tiers");
+  const std::vector<std::string_view> word{"word7"};
+  std::vector<float> row(33), by_number(33);
+  EDO_ASSERT_OK((*text)->Lookup(std::span<const std::string_view>(word), {}, row.data()));
+  const auto numbers = (*text)->FindRows(std::span<const std::string_view>(word));
+  EDO_ASSERT_OK((*text)->LookupRows(*numbers, {}, by_number.data()));
+  EXPECT_EQ(row, by_number);
 }
 
 // The bytes of compressed pages are the zstd library's affair; what they hold is not.

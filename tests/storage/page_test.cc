@@ -314,6 +314,71 @@ TEST(Catalog, CompressionIsFourFieldsMore) {
   }
 }
 
+TEST(Catalog, EachTierBeforeTheLastIsOneFieldMore) {
+  TableRecord r = SomeRecord();
+  const auto tier = [&](uint64_t rows, const char* codec, uint64_t generation) {
+    TableRecord t;
+    t.info.codec = *CodecSpec::Parse(codec);
+    t.info.dim = 100;
+    t.info.rows = rows;
+    t.info.generation = generation;
+    t.info.row_bytes = t.info.codec.RowBytes(100);
+    t.info.chunk_rows = 10;
+    t.info.chunk_count = (rows + 9) / 10;
+    t.info.chunk_file_bytes = 5000;
+    t.chunk_files = 1;
+    return t;
+  };
+  r.info.chunk_file_bytes = 70000;
+  r.info.chunk_count = 25;  // of the last 960 rows
+  const std::string plain = EncodeTableRecord(r);
+  AddTiers({tier(30, "F32", 1), tier(10, "F16", 2)}, &r);
+  EXPECT_EQ(r.info.chunk_count, 29u);
+  EXPECT_EQ(r.info.chunk_file_bytes, 80000u);
+  const std::string bytes = EncodeTableRecord(r);
+  // The table's own fields are the last tier's, but for its rows; the others' fields follow.
+  const std::string_view added = std::string_view(bytes).substr(plain.size() - 8);
+  EXPECT_EQ(std::string_view(bytes).substr(0, plain.size() - 8),
+            std::string_view(plain).substr(0, plain.size() - 8));
+  EXPECT_EQ(Hex(added.substr(0, 20)),
+            "2a80"
+            "e9000000"
+            "1080"
+            "08000000"
+            "0100000000000000");
+  ASSERT_EQ(added.size(), 2 * (6 + 0xe9u) + 8);
+  const auto back = DecodeTableRecord("words", bytes);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(EncodeTableRecord(*back), bytes);
+  ASSERT_EQ(back->info.tiers.size(), 3u);
+  EXPECT_EQ(back->info.tiers[1].first_row, 30u);
+  EXPECT_EQ(back->info.tiers[1].codec.ToString(), "F16");
+  EXPECT_EQ(back->info.tiers[2].first_row, 40u);
+  EXPECT_EQ(back->info.tiers[2].rows, 960u);
+  EXPECT_EQ(back->info.tiers[2].chunk_file_bytes, 70000u);
+  EXPECT_EQ(back->info.chunk_file_bytes, 80000u);
+  EXPECT_EQ(back->tiers[2].info.key_kind, KeyKind::kDense);
+  EXPECT_EQ(back->tiers[2].first_row, 40u);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_FALSE(DecodeTableRecord("words", damaged).ok()) << i;
+  }
+  for (int fault = 0; fault < 6; ++fault) {
+    TableRecord bad = r;
+    TableRecord& first = bad.tiers.front();
+    if (fault == 0) first.info.rows = 0;
+    if (fault == 1) first.info.rows = 995;  // together more than the table has
+    if (fault == 2) first.info.dim = 99;
+    if (fault == 3) first.info.chunk_count = 4;
+    if (fault == 4) first.info.key_kind = KeyKind::kText;
+    if (fault == 5) first.learned_bytes = 8;
+    EXPECT_EQ(DecodeTableRecord("words", EncodeTableRecord(bad)).status().code(),
+              StatusCode::kCorruption)
+        << fault;
+  }
+}
+
 TEST(Catalog, AnOrderIsThreeFieldsMore) {
   const std::string plain = EncodeTableRecord(SomeRecord());
   EXPECT_EQ(DecodeTableRecord("words", plain)->info.order, "file");

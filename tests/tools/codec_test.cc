@@ -118,12 +118,12 @@ TEST_F(CodecVerbs, HotRowsInFinerCodecs) {
   const auto got = nlohmann::json::parse(Edo({"get", "--store", store(), "k300", "--json"}).out);
   EXPECT_FLOAT_EQ(got["rows"][0]["values"][0].get<float>(), static_cast<float>(first));
   EXPECT_EQ(Edo({"verify", "--store", store()}).code, 0);
-  EXPECT_EQ(Edo({"analyze", "--store", store(), "--against", Path("table.vec"), "--min-cosine",
-                 "0.98"})
-                .code,
-            0);
-  const Said same = Edo({"recode", "--store", store(), "--hot", "2:F32", "--hot", "60:INT8",
-                         "--codec", "L4"});
+  EXPECT_EQ(
+      Edo({"analyze", "--store", store(), "--against", Path("table.vec"), "--min-cosine", "0.98"})
+          .code,
+      0);
+  const Said same =
+      Edo({"recode", "--store", store(), "--hot", "2:F32", "--hot", "60:INT8", "--codec", "L4"});
   EXPECT_THAT(same.err, HasSubstr("is in 2:F32 60:INT8 L4 already"));
   const Said recode =
       Edo({"recode", "--store", store(), "--hot", "62:INT8", "--codec", "PQ4x4", "--json"});
