@@ -181,7 +181,7 @@ Status DeviceLookupImpl::Start() {
   if (bag_count >= kMostKeys) return Status::InvalidArgument("too many bags");
   if (backend_.synchronous() && !cached()) return LookUpOnHost();
   for (const Tier& tier : tiers()) {
-    EDO_ASSIGN_OR_RETURN(const kernels::RowFormat format, tier.pin->DeviceFormat());
+    EDO_ASSIGN_OR_RETURN(const kernels::RowFormat format, tier.pin->DeviceFormat(*tier.codec));
     device_formats_.push_back(format);
   }
   const bool has_weights = query_.host_bags && !query_.host_bags->weights.empty();

@@ -116,16 +116,22 @@ class GenerationPin {
   // in the caches; `read_dims` as in ReadOptions. kInvalidArgument when a cache holds not even one
   // block of such rows; a cache that has no room beside other tables is done without, which the log
   // says.
-  // `cached` false, of the first to open it: it gets no places.
-  Result<OpenedGeneration> Open(const storage::TableRecord& record, uint32_t read_dims,
-                                bool cached = true);
-  // How kernels of the context's device decode the generation's rows: what the codec has learned is
-  // copied there when it is first asked for, beside the budgets of the caches. After Open.
-  Result<kernels::RowFormat> DeviceFormat();
+  // `cached` false, of the first to open it: it gets no places. `base_only`: where its codec refines
+  // another, only that is read.
+  struct OpenOptions {
+    uint32_t read_dims = 0;
+    bool base_only = false;
+    bool cached = true;
+  };
+  Result<OpenedGeneration> Open(const storage::TableRecord& record, const OpenOptions& options);
+  // How kernels of the context's device decode the generation's rows by a codec that Open gave: what
+  // it has learned is copied there when it is first asked for, beside the budgets of the caches.
+  Result<kernels::RowFormat> DeviceFormat(const storage::Codec& codec);
 
  private:
-  Status OpenOnce(const storage::TableRecord& record, uint32_t read_dims, bool cached);
-  Result<kernels::RowFormat> DeviceFormatLocked();
+  Status OpenOnce(const storage::TableRecord& record, const OpenOptions& options);
+  void KeepHalves(const OpenedGeneration& whole) const;
+  Result<kernels::RowFormat> DeviceFormatLocked(const storage::Codec& codec);
   Result<std::shared_ptr<const gpucache::CachedTable>> Place(gpucache::RowCache* cache,
                                                              const kernels::RowFormat& format,
                                                              const TableInfo& info,
@@ -136,7 +142,7 @@ class GenerationPin {
   const std::vector<std::shared_ptr<GenerationPin>> tiers_;
   std::atomic<bool> doomed_{false};
   std::mutex mutex_;                      // guards what follows
-  OpenedGeneration opened_;               // codec null: not yet
+  OpenedGeneration opened_;               // of the last who opened it; codec null: not yet
   std::shared_ptr<void> device_learned_;  // in the device's memory
 };
 

@@ -63,15 +63,26 @@ Result<std::unique_ptr<TableImpl>> TableImpl::Make(std::shared_ptr<StoreContext>
                                    std::to_string(options.read_dims) + " of rows of dim " +
                                    std::to_string(record.info.dim));
   }
+  const std::span<const storage::TableRecord> records = storage::TiersOf(record);
+  const auto refined = [](const storage::TableRecord& r) {
+    return r.info.codec.kind == CodecKind::kL4Plus4;
+  };
+  if (options.base_only && std::none_of(records.begin(), records.end(), refined)) {
+    return Status::InvalidArgument("table '" + record.info.name + "': rows in " +
+                                   record.info.codec.ToString() +
+                                   " have no refinement to be read without (L4+4 and P,L4+4 have)");
+  }
   std::vector<std::shared_ptr<GenerationPin>> pins(pin->tiers().begin(), pin->tiers().end());
   pins.push_back(std::move(pin));  // it keeps the others; they are held where they are used
   std::vector<Tier> tiers;
-  for (const storage::TableRecord& of_tier : storage::TiersOf(record)) {
+  for (const storage::TableRecord& of_tier : records) {
     Tier tier;
     tier.record = std::make_shared<const storage::TableRecord>(of_tier);
     tier.pin = pins[tiers.size()];
     EDO_ASSIGN_OR_RETURN(OpenedGeneration opened,
-                         tier.pin->Open(of_tier, options.read_dims, cached));
+                         tier.pin->Open(of_tier, {.read_dims = options.read_dims,
+                                                                          .base_only = options.base_only,
+                                                                          .cached = cached}));
     tier.codec = std::move(opened.codec);
     tier.places = std::move(opened.places);
     tiers.push_back(std::move(tier));
@@ -190,6 +201,7 @@ Status TableImpl::Conclude(Resolved* keys, GatherOutcome outcome,
         state = RowState::kMissing;
         break;
       case kernels::RowMark::kMissed:
+      case kernels::RowMark::kElsewhere:  // no tier marks a row so
         state = RowState::kUnread;
         break;
     }

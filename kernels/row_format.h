@@ -35,7 +35,10 @@ struct RowFormat {
   RowCodec codec = RowCodec::kF32;
   uint32_t dim = 0;         // values to decode: all of a row's, or its first ones
   uint32_t code_bytes = 0;  // bytes of its codes
-  uint32_t side_bytes = 0;  // bytes of side data behind them on disk
+  // On disk: bytes behind the codes that are not read (L4+4 read by its L4 half: what refines it),
+  // then bytes of side data.
+  uint32_t skipped_bytes = 0;
+  uint32_t side_bytes = 0;
   uint32_t full_dim = 0;    // values of a row
   uint32_t parts = 0;       // codes of a row: PQ's sub-quantisers, RQ's stages
   uint32_t part_bits = 0;   // of such a code, 4 or 8
@@ -46,7 +49,9 @@ struct RowFormat {
   //   RQ          centroids (parts, ksub, full_dim)                   (bfloat16)
   const std::byte* learned = nullptr;
 
-  EDO_HD uint32_t row_bytes() const { return code_bytes + side_bytes; }
+  // Of a row on disk: where its side data begins, and its bytes.
+  EDO_HD uint32_t side_at() const { return code_bytes + skipped_bytes; }
+  EDO_HD uint32_t row_bytes() const { return side_at() + side_bytes; }
   EDO_HD bool has_profile() const {
     return codec == RowCodec::kPInt8 || codec == RowCodec::kPL4 || codec == RowCodec::kPL4Plus4;
   }
@@ -130,6 +135,15 @@ EDO_HD RowFormat MakeRowFormat(RowCodec codec, uint32_t dim, uint32_t parts = 0,
   const bool exact = codec == RowCodec::kF32 || codec == RowCodec::kF16 || codec == RowCodec::kBF16;
   format.side_bytes = exact ? 0 : format.has_profile() ? 4 : 2;
   return format;
+}
+// Rows of L4+4, with or without a profile, read as rows of L4: to the bit what the table would be in
+// that codec.
+EDO_HD RowFormat BaseOf(const RowFormat& both) {
+  RowFormat base = both;
+  base.codec = both.codec == RowCodec::kL4Plus4 ? RowCodec::kL4 : RowCodec::kPL4;
+  base.code_bytes = both.nibble_bytes();
+  base.skipped_bytes = both.nibble_bytes();
+  return base;
 }
 // The same rows, of which only the first `values` values are decoded.
 EDO_HD RowFormat Leading(RowFormat format, uint32_t values) {

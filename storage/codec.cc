@@ -71,9 +71,14 @@ kernels::RowFormat FormatOf(const CodecSpec& spec, uint32_t dim) {
 }
 
 Codec::Codec(const CodecSpec& spec, uint32_t dim, Learned learned)
-    : spec_(spec), learned_(learned.begin(), learned.end()), format_(FormatOf(spec, dim)) {
+    : Codec(spec, FormatOf(spec, dim), learned) {}
+
+Codec::Codec(const CodecSpec& spec, const kernels::RowFormat& format, Learned learned)
+    : spec_(spec), learned_(learned.begin(), learned.end()), format_(format) {
   format_.learned = learned_.data();
 }
+
+std::unique_ptr<Codec> Codec::BaseOf(const Codec& refined) { return MakeBaseCodec(refined); }
 
 Result<std::unique_ptr<Codec>> Codec::Make(const CodecSpec& spec, uint32_t dim, Learned learned) {
   EDO_RETURN_IF_ERROR(spec.Check(dim));

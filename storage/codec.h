@@ -53,6 +53,10 @@ class Codec {
   // `learned` is not what such a codec learns: spec.LearnedBytes(dim) bytes of finite numbers.
   static Result<std::unique_ptr<Codec>> Make(const CodecSpec& spec, uint32_t dim,
                                              std::span<const std::byte> learned = {});
+  // Reads the rows of a codec that refines L4 (L4+4, P,L4+4) by their L4 half alone, as L4 or P,L4
+  // would: row_bytes and learned are those of the refined codec, spec is that of the half. It does
+  // not encode.
+  static std::unique_ptr<Codec> BaseOf(const Codec& refined);
   // Learns from sample rows (n, dim) of finite values, drawn at random from the table; n may be 0.
   // Equal for equal samples, whatever the machine's thread count. Nothing to learn: no bytes.
   static Result<std::vector<std::byte>> Learn(const CodecSpec& spec, uint32_t dim,
@@ -89,6 +93,8 @@ class Codec {
 
  protected:
   Codec(const CodecSpec& spec, uint32_t dim, std::span<const std::byte> learned);
+  Codec(const CodecSpec& spec, const kernels::RowFormat& format,
+        std::span<const std::byte> learned);
 
  private:
   CodecSpec spec_;

@@ -133,13 +133,21 @@ struct VerifyReport {
   std::vector<Damage> damages;  // empty = the store is whole
 };
 
-// How a table will be read. Changes no result, only how its hot rows lie in the caches; what the
-// first open of a generation says holds for all its handles.
+// How a table will be read.
 struct ReadOptions {
   // Most lookups will read so many leading values of each row (LookupOptions::dims): the cached
   // rows are cut into columns, so that those values of neighbouring rows lie together. 0: rows are
-  // read whole.
+  // read whole. Changes no result; what the first open of a generation says holds for all its
+  // handles.
   uint32_t read_dims = 0;
+  // Rows of L4+4 and P,L4+4 without their refinement: they decode to the bit as L4 or P,L4 would, and
+  // the caches hold that half only, so that about twice as many fit (TableInfo still says what is
+  // stored; an archive export still holds it). Rows that the host's cache holds whole when the
+  // refinement is dropped like this keep their halves there; once it is wanted again rows come from
+  // disk. A cache serves one of the two: who opens a table the other way takes its rows over, and
+  // older handles go on with what they have until they are closed. kInvalidArgument where no tier of
+  // the table has a refinement.
+  bool base_only = false;
 };
 
 // A backend that this build knows (StoreOptions::backend).

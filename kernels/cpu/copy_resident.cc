@@ -36,7 +36,7 @@ uint32_t CopyResident(const BlockView& blocks, const RowFormat& format, const Ro
       std::memcpy(to + at, blocks.Payload(place.block) + blocks.CodeOffset(slot, at), piece);
       at += piece;
     }
-    std::memcpy(to + format.code_bytes, entry + kEntrySide, format.side_bytes);
+    std::memcpy(to + format.side_at(), entry + kEntrySide, format.side_bytes);
     TouchScore(entry, clock);
   }
   return missed;

@@ -99,7 +99,7 @@ void WriteSlots(const FillArgs& args) {
     const Place place = PlaceOf(args.positions[i], blocks.blocks, blocks.group_shift);
     std::memcpy(entry + kEntryHighTag, &place.high_tag, sizeof place.high_tag);
     Score(entry).store(AdmittedScore(args.frequencies[i], args.clock), std::memory_order_relaxed);
-    std::memcpy(entry + kEntrySide, row + code_bytes, args.format.side_bytes);
+    std::memcpy(entry + kEntrySide, row + args.format.side_at(), args.format.side_bytes);
     if (blocks.next_use != nullptr) {
       blocks.next_use[args.slots[i]] = args.next_use ? args.next_use[i] : kNoUse;
     }

@@ -30,7 +30,8 @@ void Gather(const GatherArgs& args) {
   const DecodeRowFunction decode = RowDecoder(format.codec, args.out.type);
   auto* const out = static_cast<std::byte*>(args.out.values);
   const uint32_t code_bytes = format.CodeBytesOf(format.dim);
-  const bool whole = code_bytes == format.code_bytes;  // the side data stands right behind
+  // The side data stands right behind.
+  const bool whole = code_bytes == format.code_bytes && format.skipped_bytes == 0;
   const uint32_t read_bytes = whole ? format.row_bytes() : code_bytes;
   const auto source = [&](uint32_t i) {
     return args.rows + (args.sources ? args.sources[i] : i) * args.row_stride;
@@ -38,7 +39,7 @@ void Gather(const GatherArgs& args) {
   const auto decode_row = [&](uint32_t i) {
     const std::byte* const row = source(i);
     const uint64_t to = args.out_rows ? args.out_rows[i] : i;
-    decode(format, row, row + format.code_bytes, 0, format.dim, out + to * out_stride);
+    decode(format, row, row + format.side_at(), 0, format.dim, out + to * out_stride);
   };
   if (DecodesQuickly(format.codec)) {
     for (uint32_t i = 0; i < args.count; ++i) {
@@ -51,7 +52,7 @@ void Gather(const GatherArgs& args) {
     for (uint32_t i = first; i < first + kGroup && i < args.count; ++i) {
       Touch(source(i));
       PrefetchRow(source(i), read_bytes);
-      if (!whole) __builtin_prefetch(source(i) + format.code_bytes);
+      if (!whole) __builtin_prefetch(source(i) + format.side_at());
     }
   };
   ask(0);

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads) WriteSlotsKernel(FillArgs args) {
     gpu::StoreRelaxed(reinterpret_cast<uint32_t*>(entry + kEntryHighTag), place.high_tag);
     gpu::StoreRelaxed(ScoreOf(entry), AdmittedScore(args.frequencies[i], args.clock));
     for (uint32_t b = 0; b < args.format.side_bytes; ++b) {
-      entry[kEntrySide + b] = row[code_bytes + b];
+      entry[kEntrySide + b] = row[args.format.side_at() + b];
     }
     if (blocks.next_use != nullptr) {
       blocks.next_use[slot] = args.next_use != nullptr ? args.next_use[i] : kNoUse;

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
   Move* const moves = all_moves + warp.Rank() * kRowsAWarp;
   const uint32_t lane = warp.Lane();
   const uint64_t step = uint64_t{gridDim.x} * warp.Count() * rows_a_warp;
-  const uint32_t code_bytes = args.format.code_bytes;
+  const uint32_t side_at = args.format.side_at();
   bool whole = P::AreWhole(args.out, args.format.dim);
   if constexpr (!Decoder::kWholeRow) {
     whole = whole && reinterpret_cast<uintptr_t>(args.rows) % P::kCodeBytes == 0 &&
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kThreads)
       const uint32_t to = args.out_rows != nullptr ? args.out_rows[i] : i;
       Words<1> side{};
       constexpr uint32_t kSideBytes = Decoder::kProfile ? 4 : 2;
-      side.LoadBytes(args.rows + source * args.row_stride + code_bytes,
+      side.LoadBytes(args.rows + source * args.row_stride + side_at,
                      min(args.format.side_bytes, kSideBytes));
       moves[lane] = make_uint4(source, to, side.at[0] & 0xffffu, side.at[0] >> 16);
     }

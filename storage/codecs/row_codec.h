@@ -16,6 +16,8 @@ class RowCodec : public Codec {
 
  protected:
   RowCodec(const CodecSpec& spec, uint32_t dim, std::span<const std::byte> learned = {});
+  RowCodec(const CodecSpec& spec, const kernels::RowFormat& format,
+           std::span<const std::byte> learned);
 
   // Codec::CheckValues for this codec.
   Status Check(const float* rows, size_t count, uint64_t* bad_value) const {
@@ -23,6 +25,7 @@ class RowCodec : public Codec {
   }
 
  private:
+  void FindDecoders();
   std::array<kernels::DecodeRowFunction, 3> decoders_;  // by FloatType
 };
 

@@ -280,6 +280,8 @@ inline uint32_t LookAndCheck(gpucache::RowCache& cache, const TestTable& table,
         EXPECT_EQ(out, std::vector<std::byte>(bytes, kUntouchedByte));
         misses.push_back(static_cast<uint32_t>(i));
         break;
+      case kernels::RowMark::kElsewhere:
+        ADD_FAILURE() << "row " << rows[i] << " of a table that is one tier";
     }
     if (::testing::Test::HasFailure()) return found;
   }

@@ -664,7 +664,7 @@ class Cache {
           break;
         }
       }
-      EXPECT_TRUE(std::equal(row.begin() + rows_.format().code_bytes, row.end(),
+      EXPECT_TRUE(std::equal(row.begin() + rows_.format().side_at(), row.end(),
                              reinterpret_cast<const std::byte*>(entry + kEntrySide)))
           << "side data of slot " << s;
     }

@@ -82,7 +82,7 @@ void CompareDecoders(clone::RowCodec codec, uint32_t dim, std::mt19937& random) 
   const uint32_t count = 1 + random() % (dim - first);
   for (unsigned char type = 0; type < 3; ++type) {
     Bytes a(dim * 4), b(dim * 4);
-    const std::byte* const side = row.data() + format.code_bytes;
+    const std::byte* const side = row.data() + format.side_at();
     lib::RowDecoder(static_cast<lib::RowCodec>(codec), static_cast<edo::FloatType>(type))(
         Twin(format), row.data(), side, first, count, a.data());
     clone::RowDecoder(codec, static_cast<edo_clone::FloatType>(type))(format, row.data(), side,

@@ -82,7 +82,7 @@ inline float CentroidOfRow(const kernels::RowFormat& format, const std::byte* ce
 inline std::vector<float> RowValues(const kernels::RowFormat& format, const std::byte* row) {
   using kernels::RowCodec;
   std::vector<float> values(format.dim);
-  const std::byte* const side = row + format.code_bytes;
+  const std::byte* const side = row + format.side_at();
   const std::byte* const learned = format.learned;
   for (uint32_t i = 0; i < format.dim; ++i) {
     switch (format.codec) {
@@ -246,7 +246,10 @@ inline ModelFormat MakeModelFormat(kernels::RowCodec codec, uint32_t dim, uint64
     bits = dim * parts > 1000 || random() % 2 == 0 ? 4 : 8;  // or the table is large
     if (bits == 4 && random() % 4 == 0) parts += 8;          // codes of more than four bytes
   }
-  return MakeModelFormat(codec, dim, parts, bits, seed);
+  ModelFormat made = MakeModelFormat(codec, dim, parts, bits, seed);
+  const bool refined = codec == RowCodec::kL4Plus4 || codec == RowCodec::kPL4Plus4;
+  if (refined && random() % 3 == 0) made.format = kernels::BaseOf(made.format);  // without it
+  return made;
 }
 
 // One in eight: infinity, NaN with a payload, zero, a subnormal; by the width of the type (17
@@ -296,7 +299,7 @@ inline std::vector<std::byte> RandomRow(const kernels::RowFormat& format, uint64
     }
   }
   if (exact) return bytes;
-  for (uint32_t at = 0; at < format.code_bytes; ++at) {
+  for (uint32_t at = 0; at < format.side_at(); ++at) {
     bytes[at] = static_cast<std::byte>(random() >> 56);
   }
   // Of an odd row of nibbles the last is none; it is zero.
@@ -306,10 +309,10 @@ inline std::vector<std::byte> RandomRow(const kernels::RowFormat& format, uint64
   const bool wide = !finite && format.learned_bytes() == 0;
   const float scale = std::ldexp(1.0f + static_cast<float>(random() % 128) / 128,
                                  static_cast<int>(random() % (wide ? 250 : 12)) - (wide ? 126 : 6));
-  put(format.code_bytes, kernels::F32ToBF16(scale));
+  put(format.side_at(), kernels::F32ToBF16(scale));
   if (format.has_profile()) {
     const bool plain = random() % 3 == 0;
-    put(format.code_bytes + 2,
+    put(format.side_at() + 2,
         plain ? uint16_t{0x8000} : kernels::F32ToBF16(random() % 8 == 0 ? 0.0f : random.Small()));
   }
   return bytes;
