@@ -81,8 +81,8 @@ Result<std::unique_ptr<TableImpl>> TableImpl::Make(std::shared_ptr<StoreContext>
     tier.pin = pins[tiers.size()];
     EDO_ASSIGN_OR_RETURN(OpenedGeneration opened,
                          tier.pin->Open(of_tier, {.read_dims = options.read_dims,
-                                                                          .base_only = options.base_only,
-                                                                          .cached = cached}));
+                                                  .base_only = options.base_only,
+                                                  .cached = cached}));
     tier.codec = std::move(opened.codec);
     tier.places = std::move(opened.places);
     tiers.push_back(std::move(tier));

@@ -36,6 +36,8 @@ class AnalyzeVerb final : public Verb {
     AddCount("--limit", &limit_, 0, INT64_MAX, "Read at most this many rows of the original")
         ->type_name("N");
     AddThresholds();
+    app->add_flag("--base-only", base_only_,
+                  "Rows of L4+4 without what refines them, as the L4 that they hold");
     AddCount("--overlap-rows", &options_.overlap_rows, 0, INT64_MAX,
              "Rows among which overlap is measured; 0: it is not")
         ->type_name("N")
@@ -68,7 +70,7 @@ class AnalyzeVerb final : public Verb {
     const auto notes = ImportNotes::Open("", false);
     const auto store = OpenForReading(store_, *console);
     if (!store.ok()) return console->Fail(store.status());
-    const auto table = OpenNamedTable(**store, table_);
+    const auto table = OpenNamedTable(**store, table_, {.base_only = base_only_});
     if (!table.ok()) return console->Fail(table.status());
     const auto report = DoAnalyze(*console, **table, notes->get());
     if (!report.ok()) return console->Fail(report.status());
@@ -227,6 +229,7 @@ class AnalyzeVerb final : public Verb {
 
   SourceArgs source_;
   AnalyzeOptions options_;
+  bool base_only_ = false;
   QualityBudget budget_;
   std::string store_, table_, html_;
   uint64_t limit_ = UINT64_MAX, threads_ = 2;

@@ -21,8 +21,11 @@ Result<std::unique_ptr<Store>> OpenForReading(const std::string& directory,
   return Store::Open(directory, options);
 }
 
-Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name) {
-  return name.empty() ? store.OpenOnlyTable() : store.OpenTable(name);
+Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name,
+                                              const ReadOptions& options) {
+  if (!name.empty()) return store.OpenTable(name, options);
+  const auto tables = store.Tables();
+  return tables.size() == 1 ? store.OpenTable(tables[0].name, options) : store.OpenOnlyTable();
 }
 
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name) {

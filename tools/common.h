@@ -17,7 +17,8 @@ namespace edo::tools {
 // Opens for reading: takes no lock and works beside a writer and on a read-only directory.
 Result<std::unique_ptr<Store>> OpenForReading(const std::string& directory, const Console& console);
 // Empty name: the store's only table.
-Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name);
+Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name,
+                                              const ReadOptions& options = {});
 // Infos of one table, or of all when `name` is empty.
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name);
 StoreOptions LoggedTo(const Console& console);  // warnings of the store go to standard error

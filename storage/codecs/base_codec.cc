@@ -14,8 +14,8 @@ CodecSpec HalfOf(CodecSpec spec) {
 class BaseCodec final : public RowCodec {
  public:
   explicit BaseCodec(const Codec& refined)
-      : RowCodec(HalfOf(refined.spec()), kernels::BaseOf(refined.row_format()),
-                 refined.learned()) {}
+      : RowCodec(HalfOf(refined.spec()), kernels::BaseOf(refined.row_format()), refined.learned()) {
+  }
 
   Status Encode(const float*, size_t, std::byte*, uint64_t*) const override {
     return Status::Unsupported("the half of a codec does not encode");

@@ -74,7 +74,8 @@ void ExpectSameReport(const LookupReport& device, const LookupReport& host) {
 TEST_P(DeviceTest, RowsEqualTheHostsForEveryCodecAndOutput) {
   std::mt19937_64 random(test::Seed(11));
   for (const char* codec : {"F32", "F16", "BF16", "INT8", "F8", "L4", "L4+4", "P,INT8", "P,L4",
-                            "P,L4+4", "PQ5x8", "OPQ5,PQ5x4", "RQ3x4"}) {
+                            "P,L4+4", "PQ5x8", "OPQ5,PQ5x4", "RQ3x4", "L4+4 base", "P,L4+4 base",
+                            "P,L4+4|F32|INT8", "L4+4|PQ5x8|P,L4+4 base"}) {
     for (const FloatType type : {FloatType::kF32, FloatType::kF16, FloatType::kBF16}) {
       const uint32_t dim = std::string(codec) == "INT8" ? 128 : 33;
       for (const uint64_t cache_bytes : {uint64_t{0}, uint64_t{60000}, uint64_t{4} << 20}) {
@@ -83,10 +84,18 @@ TEST_P(DeviceTest, RowsEqualTheHostsForEveryCodecAndOutput) {
         const auto store = NewStore(cache_bytes);
         TableOptions options;
         options.dim = dim;
-        options.codec = *CodecSpec::Parse(codec);
+        // "base": read without its refinement; "a|b|c": the last, and tiers before it.
+        std::string words = codec;
+        const bool base_only = words.ends_with(" base");
+        if (base_only) words.resize(words.size() - 5);
+        for (size_t bar; (bar = words.find('|')) != std::string::npos; words.erase(0, bar + 1)) {
+          options.hot.push_back({.rows = 90, .codec = *CodecSpec::Parse(words.substr(0, bar))});
+        }
+        options.codec = *CodecSpec::Parse(words);
         EDO_ASSERT_OK(Rewrite(store.get(), "t", options, 700));
         // Cut into columns where that is possible, or not.
-        auto opened = store->OpenTable("t", {.read_dims = cache_bytes > 60000 ? dim / 2 : 0});
+        auto opened = store->OpenTable(
+            "t", {.read_dims = cache_bytes > 60000 ? dim / 2 : 0, .base_only = base_only});
         ASSERT_TRUE(opened.ok()) << opened.status().ToString();
         const auto& table = *opened;
         for (int round = 0; round < 4; ++round) {

@@ -1,5 +1,6 @@
-// ReadOptions::base_only: the refinement of L4+4 dropped and read again, to the bit, by every way to
-// read, beside handles that have it. One seed decides rows and lookups; EDO_TEST_SEED=N replays it.
+// ReadOptions::base_only: the refinement of L4+4 dropped and read again, to the bit, by every way
+// to read, beside handles that have it. One seed decides rows and lookups; EDO_TEST_SEED=N replays
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -81,7 +81,21 @@ TEST_F(CodecVerbs, ImportChoosesAndRecodeChanges) {
   EXPECT_EQ(report["codec_before"], chosen);
   EXPECT_EQ(report["table"]["codec"], "L4+4");
   EXPECT_EQ(Codec(), "L4+4");
+  // What would be left is known before it is done.
+  const auto quality = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"analyze",   "--store",         store(),
+                                  "--against", Path("table.vec"), "--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return nlohmann::json::parse(Edo(args).out)["quality"];
+  };
+  const auto half = quality({"--base-only"});
+  EXPECT_NE(half, quality({}));
   const Said dropped = Edo({"recode", "--store", store(), "--codec", "L4"});
+  EXPECT_EQ(half, quality({}));
+  const Said none_left =
+      Edo({"analyze", "--store", store(), "--against", Path("table.vec"), "--base-only"});
+  EXPECT_NE(none_left.code, 0);
+  EXPECT_THAT(none_left.err, HasSubstr("have no refinement to be read without"));
   EXPECT_EQ(dropped.code, 0);
   EXPECT_THAT(dropped.err, HasSubstr("the refinement was dropped"));
   const Said again = Edo({"recode", "--store", store(), "--codec", "L4"});
