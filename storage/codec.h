@@ -51,8 +51,10 @@ class Codec {
  public:
   // kInvalidArgument when dim is 0 or above kMaxDim, or does not fit the codec; kCorruption when
   // `learned` is not what such a codec learns: spec.LearnedBytes(dim) bytes of finite numbers.
+  // `learned_elsewhere`: see TableOptions; of PQ and OPQ, and of encoding only.
   static Result<std::unique_ptr<Codec>> Make(const CodecSpec& spec, uint32_t dim,
-                                             std::span<const std::byte> learned = {});
+                                             std::span<const std::byte> learned = {},
+                                             bool learned_elsewhere = false);
   // Learns from sample rows (n, dim) of finite values, drawn at random from the table; n may be 0.
   // Equal for equal samples, whatever the machine's thread count. Nothing to learn: no bytes.
   static Result<std::vector<std::byte>> Learn(const CodecSpec& spec, uint32_t dim,

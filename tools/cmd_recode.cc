@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "edo/recode.h"
+#include "tools/codec_option.h"
 #include "tools/common.h"
 #include "tools/progress.h"
 #include "tools/text.h"
@@ -16,12 +17,12 @@ class RecodeVerb final : public Verb {
     AddStore(&store_);
     AddTable(&options_.table, "Table to recode; not needed when the store has only one");
     app->add_option(
-           "--codec", codec_,
+           "--codec", codec_.word,
            "The codec that rows are stored in from now on, as of `edo import`; `auto`: the "
            "smallest that keeps what --min-cosine and its like ask for")
         ->type_name("SPEC")
         ->required();
-    AddGoal(&goal_);
+    AddGoal(&codec_.goal);
     AddChoice<Compression>(
         "--compress", &options_.compression,
         {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
@@ -61,20 +62,10 @@ class RecodeVerb final : public Verb {
  private:
   Status FillOptions() {
     options_.threads = static_cast<uint32_t>(threads_);
-    const bool has_goal = !goal_.quality.empty() || goal_.max_bytes;
-    if (codec_ != "auto") {
-      if (has_goal) {
-        return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
-      }
-      EDO_ASSIGN_OR_RETURN(options_.codec, CodecSpec::Parse(codec_));
-      return Status::Ok();
-    }
-    if (!has_goal) {
-      return Status::InvalidArgument(
-          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
-          "or --max-bytes");
-    }
-    options_.choose_codec = goal_;
+    EDO_ASSIGN_OR_RETURN(const CodecOption::Meaning codec, codec_.Resolve());
+    if (codec.codec) options_.codec = *codec.codec;
+    options_.choose_codec = codec.choose;
+    if (codec_.word.empty()) return Status::InvalidArgument("--codec: '' is no codec");
     return Status::Ok();
   }
 
@@ -115,8 +106,8 @@ class RecodeVerb final : public Verb {
   }
 
   RecodeOptions options_;
-  CodecGoal goal_;
-  std::string store_, codec_;
+  CodecOption codec_;
+  std::string store_;
   uint64_t threads_ = 2;
 };
 
