@@ -39,15 +39,29 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.reproducible = options.reproducible;
   table.choose_codec = options.choose_codec;
   if (options.choose_codec && source.codec) {
-    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+    return Status::InvalidArgument("the source holds " + source.codec->ToString() +
                                    " codes; no other codec can be chosen for them");
   }
+  if (options.codebook && options.choose_codec) {
+    return Status::InvalidArgument("a codebook is for one codec; none can be chosen then");
+  }
+  if (options.codebook && source.codec && !options.source.codes) {
+    return Status::InvalidArgument(
+        "the archive brings what its codec has learned; a codebook has "
+        "no meaning for it");
+  }
   if (!options.hot.empty() && source.codec) {
-    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+    return Status::InvalidArgument("the source holds " + source.codec->ToString() +
                                    " codes; import them as they are, then recode the table");
   }
   table.hot = options.hot;
   table.learned = source.learned;
+  if (options.codebook) {
+    EDO_ASSIGN_OR_RETURN(table.learned, MakeLearned(table.codec, table.dim, *options.codebook));
+    table.learned_elsewhere = true;
+  } else if (options.source.codes) {
+    return Status::InvalidArgument("codes mean nothing without the codebook that they are for");
+  }
   table.threads = options.threads;
   table.position_unit = source.position_unit;
   table.expected_rows = std::min(source.estimated_rows, options.source.limit);
@@ -57,7 +71,7 @@ Result<TableOptions> OptionsOf(const ImportOptions& options, const SourceInfo& s
   table.metadata = source.metadata;
   for (const auto& [name, value] : options.metadata) table.metadata[name] = value;
   if (source.codec && table.codec != *source.codec) {
-    return Status::InvalidArgument("the archive holds " + source.codec->ToString() +
+    return Status::InvalidArgument("the source holds " + source.codec->ToString() +
                                    " codes; they cannot be imported as " + table.codec.ToString() +
                                    " (leave the codec out to take them as they are)");
   }

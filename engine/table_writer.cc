@@ -125,7 +125,8 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
   }
   std::unique_ptr<storage::Codec> codec;
   if (!MustLearn(options)) {
-    auto made = storage::Codec::Make(options.codec, options.dim, options.learned);
+    auto made = storage::Codec::Make(options.codec, options.dim, options.learned,
+                                     options.learned_elsewhere);
     if (!made.ok()) {
       return Status::InvalidArgument("table '" + name +
                                      "': " + std::string(made.status().message()));

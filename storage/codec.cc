@@ -80,7 +80,8 @@ Codec::Codec(const CodecSpec& spec, const kernels::RowFormat& format, Learned le
 
 std::unique_ptr<Codec> Codec::BaseOf(const Codec& refined) { return MakeBaseCodec(refined); }
 
-Result<std::unique_ptr<Codec>> Codec::Make(const CodecSpec& spec, uint32_t dim, Learned learned) {
+Result<std::unique_ptr<Codec>> Codec::Make(const CodecSpec& spec, uint32_t dim, Learned learned,
+                                           bool learned_elsewhere) {
   EDO_RETURN_IF_ERROR(spec.Check(dim));
   EDO_RETURN_IF_ERROR(CheckLearned(spec, FormatOf(spec, dim), learned));
   if (spec.profile) return MakeProfileCodec(spec, dim, learned);
@@ -99,7 +100,7 @@ Result<std::unique_ptr<Codec>> Codec::Make(const CodecSpec& spec, uint32_t dim, 
     case CodecKind::kL4Plus4:
       return MakeL4Codec(spec, dim);
     case CodecKind::kPQ:
-      return MakePQCodec(spec, dim, learned);
+      return MakePQCodec(spec, dim, learned, learned_elsewhere);
     case CodecKind::kRQ:
       return MakeRQCodec(spec, dim, learned);
   }

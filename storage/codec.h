@@ -51,8 +51,10 @@ class Codec {
  public:
   // kInvalidArgument when dim is 0 or above kMaxDim, or does not fit the codec; kCorruption when
   // `learned` is not what such a codec learns: spec.LearnedBytes(dim) bytes of finite numbers.
+  // `learned_elsewhere`: see TableOptions; of PQ and OPQ, and of encoding only.
   static Result<std::unique_ptr<Codec>> Make(const CodecSpec& spec, uint32_t dim,
-                                             std::span<const std::byte> learned = {});
+                                             std::span<const std::byte> learned = {},
+                                             bool learned_elsewhere = false);
   // Reads the rows of a codec that refines L4 (L4+4, P,L4+4) by their L4 half alone, as L4 or P,L4
   // would: row_bytes and learned are those of the refined codec, spec is that of the half. It does
   // not encode.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "edo/transfer.h"
+#include "tools/codec_option.h"
 #include "tools/common.h"
 #include "tools/import_notes.h"
 #include "tools/progress.h"
@@ -31,14 +32,25 @@ class ImportVerb final : public Verb {
     AddSourceOptions(app, &source_, "FILE", true);
     AddStore(&store_);
     AddTable(&options_.table, "Name of the table; default: the file's name without extensions");
-    app->add_option("--codec", codec_,
+    app->add_option("--codec", codec_.word,
                     "How rows are stored: F32 F16 BF16 INT8 F8 L4 L4+4 P,INT8 P,L4 P,L4+4 "
                     "PQ25x8 OPQ25,PQ25x8 RQ12x8 ...; `auto`: the smallest that keeps what "
                     "--min-cosine and its like ask for. Default: the smallest of F32 F16 BF16 "
                     "that keeps every bit")
         ->type_name("SPEC");
-    AddGoal(&goal_);
+    AddGoal(&codec_.goal);
     AddHotTiers(&hot_);
+    app->add_option("--codebook", codebook_,
+                    "Centroids that PQ or OPQ codes rows by, learned elsewhere: .npy of shape (m, "
+                    "2^b, values of a part)")
+        ->type_name(kFileType);
+    app->add_option("--rotation", rotation_,
+                    "The rotation of an OPQ learned elsewhere: .npy of shape (dim, dim)")
+        ->type_name(kFileType);
+    app->add_flag(
+        "--codes", codes_,
+        "FILE holds codes of that codebook, taken over as they are: u8 .npy (rows, m); of "
+        "4 bits also two a byte");
     AddStrictness(&source_.source, &options_.on_duplicate);
     app->add_option("--bad-rows", bad_rows_, "List every skipped or changed row in this file")
         ->type_name(kFileType);
@@ -74,6 +86,9 @@ class ImportVerb final : public Verb {
 
  private:
   Status FillOptions();
+  Status CheckCodebook() const;
+  // The files of --codebook and --rotation, and the dim of codes.
+  Status ReadBook();
   // Opens the store, or makes it and sets *made.
   Result<std::unique_ptr<Store>> OpenOrCreate(const Console& console, bool* made);
   Result<ImportReport> DoImport(Console* console, ImportNotes* notes);
@@ -85,8 +100,9 @@ class ImportVerb final : public Verb {
 
   SourceArgs source_;
   ImportOptions options_;
-  CodecGoal goal_;
-  std::string store_, codec_, order_ = "file", bad_rows_;
+  CodecOption codec_;
+  std::string store_, codebook_, rotation_, order_ = "file", bad_rows_;
+  bool codes_ = false;
   std::vector<std::string> meta_, hot_;
   uint64_t limit_ = UINT64_MAX, threads_ = 2;
 };
@@ -101,9 +117,10 @@ Status ImportVerb::FillOptions() {
     }
     options_.table = TableNameOf(options_.source.path);
   }
-  EDO_ASSIGN_OR_RETURN(const CodecWish wish, ParseCodec(codec_, goal_));
-  options_.codec = wish.codec;
-  options_.choose_codec = wish.choose;
+  EDO_ASSIGN_OR_RETURN(CodecOption::Meaning codec, codec_.Resolve());
+  options_.codec = codec.codec;
+  options_.choose_codec = std::move(codec.choose);
+  EDO_RETURN_IF_ERROR(CheckCodebook());
   EDO_ASSIGN_OR_RETURN(options_.hot, ParseHotTiers(hot_));
   auto order = RowOrder::Parse(order_);
   if (!order.ok()) return order.status().WithContext("--order");
@@ -115,6 +132,32 @@ Status ImportVerb::FillOptions() {
     }
     options_.metadata[pair.substr(0, equals)] = pair.substr(equals + 1);
   }
+  return Status::Ok();
+}
+
+Status ImportVerb::CheckCodebook() const {
+  const bool takes_one = options_.codec && options_.codec->kind == CodecKind::kPQ;
+  if (codebook_.empty()) {
+    if (codes_) return Status::InvalidArgument("--codes needs the --codebook that they are for");
+    if (rotation_.empty()) return Status::Ok();
+    return Status::InvalidArgument("--rotation goes with --codebook");
+  }
+  if (!takes_one) {
+    return Status::InvalidArgument("--codebook goes with --codec PQ{m}x{b} or OPQ{m},PQ{m}x{b}" +
+                                   (codec_.word.empty() ? "" : ", not with " + codec_.word));
+  }
+  if (options_.codec->rotated == !rotation_.empty()) return Status::Ok();
+  return Status::InvalidArgument(rotation_.empty()
+                                     ? codec_.word + " with a --codebook needs its --rotation"
+                                     : "--rotation goes with OPQ, not with " + codec_.word);
+}
+
+Status ImportVerb::ReadBook() {
+  if (codebook_.empty()) return Status::Ok();
+  EDO_ASSIGN_OR_RETURN(options_.codebook, ReadCodebook(*options_.codec, codebook_, rotation_));
+  if (!codes_) return Status::Ok();
+  options_.source.codes = options_.codec;
+  if (options_.source.dim == 0) options_.source.dim = options_.codebook->dim();
   return Status::Ok();
 }
 
@@ -146,6 +189,7 @@ Result<ImportReport> ImportVerb::DoImport(Console* console, ImportNotes* notes) 
   if (const std::string& path = options_.order.file; !path.empty() && !fs::exists(path, ignored)) {
     return Status::NotFound("--order: '" + path + "' does not exist");
   }
+  EDO_RETURN_IF_ERROR(ReadBook());
   const bool directory_was_there = fs::exists(store_, ignored);
   bool made = false;
   EDO_ASSIGN_OR_RETURN(auto store, OpenOrCreate(*console, &made));

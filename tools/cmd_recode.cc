@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "edo/recode.h"
+#include "tools/codec_option.h"
 #include "tools/common.h"
 #include "tools/progress.h"
 #include "tools/text.h"
@@ -16,12 +17,12 @@ class RecodeVerb final : public Verb {
     AddStore(&store_);
     AddTable(&options_.table, "Table to recode; not needed when the store has only one");
     app->add_option(
-           "--codec", codec_,
+           "--codec", codec_.word,
            "The codec that rows are stored in from now on, as of `edo import`; `auto`: the "
            "smallest that keeps what --min-cosine and its like ask for")
         ->type_name("SPEC")
         ->required();
-    AddGoal(&goal_);
+    AddGoal(&codec_.goal);
     AddHotTiers(&hot_);
     AddChoice<Compression>(
         "--compress", &options_.compression,
@@ -63,9 +64,10 @@ class RecodeVerb final : public Verb {
  private:
   Status FillOptions() {
     options_.threads = static_cast<uint32_t>(threads_);
-    EDO_ASSIGN_OR_RETURN(const CodecWish wish, ParseCodec(codec_, goal_));
-    if (wish.codec) options_.codec = *wish.codec;
-    options_.choose_codec = wish.choose;
+    EDO_ASSIGN_OR_RETURN(const CodecOption::Meaning codec, codec_.Resolve());
+    if (codec.codec) options_.codec = *codec.codec;
+    options_.choose_codec = codec.choose;
+    if (codec_.word.empty()) return Status::InvalidArgument("--codec: '' is no codec");
     EDO_ASSIGN_OR_RETURN(options_.hot, ParseHotTiers(hot_));
     return Status::Ok();
   }
@@ -107,8 +109,8 @@ class RecodeVerb final : public Verb {
   }
 
   RecodeOptions options_;
-  CodecGoal goal_;
-  std::string store_, codec_;
+  CodecOption codec_;
+  std::string store_;
   std::vector<std::string> hot_;
   uint64_t threads_ = 2;
 };

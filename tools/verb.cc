@@ -120,24 +120,6 @@ Result<std::vector<HotTier>> ParseHotTiers(const std::vector<std::string>& given
   return hot;
 }
 
-Result<CodecWish> ParseCodec(const std::string& given, const CodecGoal& goal) {
-  CodecWish wish;
-  const bool has_goal = !goal.quality.empty() || goal.max_bytes;
-  if (given == "auto") {
-    if (!has_goal) {
-      return Status::InvalidArgument(
-          "--codec auto needs to know what to keep: --min-cosine, --max-rel-error, --min-overlap "
-          "or --max-bytes");
-    }
-    wish.choose = goal;
-  } else if (has_goal) {
-    return Status::InvalidArgument("--min-cosine and its like go with --codec auto");
-  } else if (!given.empty()) {
-    EDO_ASSIGN_OR_RETURN(wish.codec, CodecSpec::Parse(given));
-  }
-  return wish;
-}
-
 CLI::Option* Verb::AddNumber(const char* name, std::function<void(double)> set, double least,
                              double most, const char* help) {
   return app_->add_option_function<std::string>(

@@ -69,13 +69,6 @@ inline constexpr const char* kDirectoryType = "DIR";
 
 // "100000:INT8" or "5%:L4" as tiers, in the order given.
 Result<std::vector<HotTier>> ParseHotTiers(const std::vector<std::string>& given);
-// What --codec and a goal ask for: a codec, or that one is chosen.
-struct CodecWish {
-  std::optional<CodecSpec> codec;  // none: nothing was said
-  std::optional<CodecGoal> choose;
-};
-Result<CodecWish> ParseCodec(const std::string& given, const CodecGoal& goal);
-
 std::string JoinWords(const std::vector<std::string>& words, const char* between);
 
 template <typename Value>

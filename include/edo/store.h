@@ -52,6 +52,11 @@ struct TableOptions {
   // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
   // Table::Learned gives it; empty: learn from the rows.
   std::vector<std::byte> learned{};
+  // Of a PQ or OPQ that `learned` was taken from elsewhere (MakeLearned in edo/codebook.h): EDO's
+  // own books code rows of mean square 1, others rows as they are. Encoding then tries each row at
+  // both scales, codes and gain by turns, and keeps the closest, which is never further off than
+  // the book's own decoder would be. Takes some five times as long.
+  bool learned_elsewhere = false;
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;  // replace a table of this name, atomically, when the writer commits
   Metadata metadata{};

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "edo/codebook.h"
 #include "edo/codec_goal.h"
 #include "edo/codec_spec.h"
 #include "edo/options.h"
@@ -50,6 +51,10 @@ struct SourceOptions {
   uint32_t dim = 0;                 // raw: required. Text: the number of values if given
   std::string dtype;                // raw: f32 f16 bf16 f64 i8 u8, with be- prefix for
                                     // big-endian (be-f32); npy, npz |V2: bf16
+  // npy, npz: rows are codes of this codec (PQ, OPQ) for rows of `dim` values, as faiss and its
+  // like keep them: u8, one code a byte, or two of 4 bits, the first in the lower half. An import
+  // of them needs ImportOptions::codebook.
+  std::optional<CodecSpec> codes{};
   HeaderLine header = HeaderLine::kAuto;  // word2vec/glove/tsv/csv: is line 1 a header?
   char delimiter = 0;                     // csv/tsv: 0 = by format (',' or TAB)
   uint64_t limit = UINT64_MAX;            // read at most this many rows
@@ -69,6 +74,9 @@ struct ImportOptions {
   std::optional<CodecGoal> choose_codec;  // instead of `codec`; see TableOptions
   std::vector<HotTier> hot;  // the first rows in finer codecs; see TableOptions. Not of an archive
                              // that holds codes
+  // What `codec`, PQ or OPQ, codes rows by, instead of what it would learn from them: rows are
+  // encoded as TableOptions::learned_elsewhere says, and codes (SourceOptions::codes) taken over.
+  std::optional<Codebook> codebook{};
   OnDuplicate on_duplicate = OnDuplicate::kError;
   bool replace = false;       // replace an existing table, atomically, at the end
   bool reproducible = false;  // see TableOptions

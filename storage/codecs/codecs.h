@@ -27,7 +27,8 @@ std::unique_ptr<Codec> MakeF8Codec(const CodecSpec& spec, uint32_t dim);
 std::unique_ptr<Codec> MakeL4Codec(const CodecSpec& spec, uint32_t dim);  // and L4+4
 std::unique_ptr<Codec> MakeBaseCodec(const Codec& refined);
 std::unique_ptr<Codec> MakeProfileCodec(const CodecSpec& spec, uint32_t dim, Learned learned);
-std::unique_ptr<Codec> MakePQCodec(const CodecSpec& spec, uint32_t dim, Learned learned);
+std::unique_ptr<Codec> MakePQCodec(const CodecSpec& spec, uint32_t dim, Learned learned,
+                                   bool learned_elsewhere);
 std::unique_ptr<Codec> MakeRQCodec(const CodecSpec& spec, uint32_t dim, Learned learned);
 
 // Rows (n, dim) of finite values that are not all zeros, each scaled to a mean square of 1.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/normal_row.h"
+#include "storage/codecs/centroids.h"
 #include "storage/codecs/codecs.h"
 #include "storage/codecs/kmeans.h"
 #include "storage/codecs/rotation.h"
@@ -40,8 +41,10 @@ std::vector<float> Transposed(const float* matrix, uint32_t columns) {
 
 class PQCodec final : public RowCodec {
  public:
-  PQCodec(const CodecSpec& spec, uint32_t dim, Learned learned)
-      : RowCodec(spec, dim, learned), centroids_(LoadCentroids(row_format(), learned)) {
+  PQCodec(const CodecSpec& spec, uint32_t dim, Learned learned, bool learned_elsewhere)
+      : RowCodec(spec, dim, learned),
+        centroids_(LoadCentroids(learned.subspan(row_format().rotation_bytes()))),
+        learned_elsewhere_(learned_elsewhere) {
     const RowFormat& format = row_format();
     for (uint32_t p = 0; p < format.parts; ++p) {
       table_at_.push_back(tables_.size());
@@ -50,6 +53,9 @@ class PQCodec final : public RowCodec {
       kernels::FillCentroidTable(Book(p), format.ksub(), format.WidthOf(p),
                                  tables_.data() + table_at_[p]);
     }
+    double square = 0;
+    for (const float value : centroids_) square += static_cast<double>(value) * value;
+    if (square > 0) root_ = std::sqrt(square / static_cast<double>(centroids_.size()));
     if (!spec.rotated) return;
     // Turned, so that rotating a row reads the matrix in order.
     ForEachGroup(format, [&](uint32_t, uint32_t columns, size_t matrix_at) {
@@ -64,46 +70,32 @@ class PQCodec final : public RowCodec {
                 uint64_t* bad_value) const override {
     EDO_RETURN_IF_ERROR(Check(rows, count, bad_value));
     const size_t dim = this->dim();
-    const size_t block = std::min<size_t>(count, 64);
-    std::vector<float> vectors(block * dim), unit(dim);
-    std::vector<uint32_t> nearest(block * row_format().parts);
-    std::vector<kernels::NormalRow> normals(block);
-    std::vector<float> roots(block);
-    for (size_t at = 0; at < count; at += block) {
-      const size_t n = std::min(block, count - at);
-      for (size_t i = 0; i < n; ++i) {
-        normals[i] = {};
-        kernels::NormalRow::Make(rows + (at + i) * dim, this->dim(), &normals[i]);
-        roots[i] = std::sqrt(normals[i].energy / static_cast<float>(dim));
-        float* const vector = &vectors[i * dim];
+    Block block(std::min<size_t>(count, 64), dim, row_format().parts);
+    std::vector<float> unit(dim);
+    for (size_t at = 0; at < count; at += block.capacity) {
+      block.rows = std::min(block.capacity, count - at);
+      for (size_t i = 0; i < block.rows; ++i) {
+        kernels::NormalRow& normal = block.normals[i] = {};
+        kernels::NormalRow::Make(rows + (at + i) * dim, this->dim(), &normal);
+        const float root = block.roots[i] = std::sqrt(normal.energy / static_cast<float>(dim));
+        float* const vector = block.Vector(i);
         float* const row = spec().rotated ? unit.data() : vector;
         // In two steps: up / root may be beyond the largest float.
-        kernels::Scale(rows + (at + i) * dim, dim, normals[i].up, row);
-        kernels::Scale(row, dim, roots[i] > 0 ? 1 / roots[i] : 0, row);
+        kernels::Scale(rows + (at + i) * dim, dim, normal.up, row);
+        kernels::Scale(row, dim, root > 0 ? 1 / root : 0, row);
         if (spec().rotated) Rotate(unit.data(), vector);
       }
-      for (uint32_t p = 0; p < row_format().parts; ++p) {
-        kernels::NearestCentroids(&vectors[size_t{p} * row_format().width()], n, dim,
-                                  row_format().WidthOf(p), tables_.data() + table_at_[p],
-                                  row_format().ksub(), &nearest[p * block], nullptr);
+      if (learned_elsewhere_) {
+        SearchScales(&block);
+      } else {
+        FindNearest(block.vectors.data(), &block);
+        for (size_t i = 0; i < block.rows; ++i) block.fits[i] = FitOf(block, i);
       }
-      for (size_t i = 0; i < n; ++i) {
-        WriteRow(&vectors[i * dim], &nearest[i], block, normals[i], roots[i],
-                 codes + (at + i) * row_bytes());
+      for (size_t i = 0; i < block.rows; ++i) {
+        WriteRow(block, i, codes + (at + i) * row_bytes());
       }
     }
     return Status::Ok();
-  }
-
-  static std::vector<float> LoadCentroids(const RowFormat& format, Learned learned) {
-    std::vector<float> centroids(size_t{format.ksub()} * format.full_dim);
-    const std::byte* const from = learned.data() + format.rotation_bytes();
-    for (size_t i = 0; i < centroids.size(); ++i) {
-      uint16_t bits;
-      std::memcpy(&bits, from + 2 * i, 2);
-      centroids[i] = kernels::BF16ToF32(bits);
-    }
-    return centroids;
   }
 
  private:
@@ -117,39 +109,118 @@ class PQCodec final : public RowCodec {
     });
   }
 
-  // `nearest` of part p at [p * stride].
-  void WriteRow(const float* vector, const uint32_t* nearest, size_t stride,
-                const kernels::NormalRow& normal, float root, std::byte* out) const {
+  // How well the centroids of a row's codes, times a gain, meet it.
+  struct Fit {
+    double product = 0, square = 0;  // <row, centroids>, |centroids|^2
+    // Of the row's energy what the best gain takes away.
+    double gained() const { return product > 0 ? product * product / square : 0; }
+  };
+  // Rows on their way to codes.
+  struct Block {
+    Block(size_t rows_at_most, size_t values, uint32_t parts)
+        : capacity(rows_at_most),
+          dim(values),
+          vectors(capacity * dim),
+          normals(capacity),
+          roots(capacity),
+          nearest(capacity * parts),
+          fits(capacity) {}
+    float* Vector(size_t row) { return &vectors[row * dim]; }
+    const float* Vector(size_t row) const { return &vectors[row * dim]; }
+
+    const size_t capacity, dim;
+    size_t rows = 0;
+    std::vector<float> vectors;  // of mean square 1, rotated
+    std::vector<kernels::NormalRow> normals;
+    std::vector<float> roots;
+    std::vector<uint32_t> nearest;  // of part p and row i at [p * capacity + i]
+    std::vector<Fit> fits;          // of those
+  };
+
+  void FindNearest(const float* vectors, Block* block) const {
     const RowFormat& format = row_format();
-    double product = 0, square = 0;
-    std::memset(out, 0, format.row_bytes());
     for (uint32_t p = 0; p < format.parts; ++p) {
-      const uint32_t code = nearest[p * stride];
+      kernels::NearestCentroids(vectors + size_t{p} * format.width(), block->rows, dim(),
+                                format.WidthOf(p), tables_.data() + table_at_[p], format.ksub(),
+                                &block->nearest[p * block->capacity], nullptr);
+    }
+  }
+
+  Fit FitOf(const Block& block, size_t row) const {
+    const RowFormat& format = row_format();
+    const float* const vector = block.Vector(row);
+    Fit fit;
+    for (uint32_t p = 0; p < format.parts; ++p) {
       const uint32_t width = format.WidthOf(p);
-      const float* const centroid = Book(p) + size_t{code} * width;
+      const float* const centroid =
+          Book(p) + size_t{block.nearest[p * block.capacity + row]} * width;
       for (uint32_t t = 0; t < width; ++t) {
-        product += static_cast<double>(vector[size_t{p} * format.width() + t]) * centroid[t];
-        square += static_cast<double>(centroid[t]) * centroid[t];
-      }
-      if (format.part_bits == 8) {
-        out[p] = static_cast<std::byte>(code);
-      } else {
-        out[p / 2] |= static_cast<std::byte>(code << 4 * (p % 2));
+        fit.product += static_cast<double>(vector[size_t{p} * format.width() + t]) * centroid[t];
+        fit.square += static_cast<double>(centroid[t]) * centroid[t];
       }
     }
-    WriteGain(product, square, normal, root, out + format.code_bytes);
+    return fit;
+  }
+
+  // The book was learned from rows as they are, so that a row's best scale in it is not known.
+  // Codes and gain are found by turns, from three scales, and the best of all stays: the row as it
+  // is, which is what the book's maker would code; the book's own scale; and four times that, where
+  // a few large centroids set it.
+  void SearchScales(Block* block) const {
+    constexpr int kRounds = 4;
+    constexpr float kFarOff = 0x1p24f;
+    constexpr float kAsItIs = 0;
+    const auto book_scale = static_cast<float>(1 / root_);
+    std::vector<float> scaled(block->capacity * block->dim), scales(block->capacity);
+    std::vector<Fit> best(block->capacity);
+    std::vector<uint32_t> best_codes(block->nearest.size());
+    for (const float start : {kAsItIs, 1.0f, 4.0f}) {
+      for (size_t i = 0; i < block->rows; ++i) {
+        const float own = block->normals[i].up / block->roots[i];  // infinite: no such row
+        const bool near = own * kFarOff > book_scale && own < book_scale * kFarOff;
+        scales[i] = start == kAsItIs ? (near ? own : book_scale) : start * book_scale;
+      }
+      bool better = true;
+      for (int round = 0; round < kRounds && better; ++round) {
+        better = false;
+        for (size_t i = 0; i < block->rows; ++i) {
+          kernels::Scale(block->Vector(i), block->dim, 1 / scales[i], &scaled[i * block->dim]);
+        }
+        FindNearest(scaled.data(), block);
+        for (size_t i = 0; i < block->rows; ++i) {
+          const Fit fit = FitOf(*block, i);
+          if (fit.product > 0) scales[i] = static_cast<float>(fit.product / fit.square);
+          if (!(fit.gained() > best[i].gained())) continue;
+          best[i] = fit;
+          for (size_t at = i; at < best_codes.size(); at += block->capacity) {
+            best_codes[at] = block->nearest[at];
+          }
+          better = true;
+        }
+      }
+    }
+    block->nearest.swap(best_codes);
+    block->fits.swap(best);
+  }
+
+  void WriteRow(const Block& block, size_t row, std::byte* out) const {
+    const RowFormat& format = row_format();
+    std::memset(out, 0, format.row_bytes());
+    for (uint32_t p = 0; p < format.parts; ++p) {
+      WriteCode(format.part_bits, p, block.nearest[p * block.capacity + row], out);
+    }
+    const Fit& fit = block.fits[row];
+    WriteGain(fit.product, fit.square, block.normals[row], block.roots[row],
+              out + format.code_bytes);
   }
 
   std::vector<float> centroids_;  // as binary32
   std::vector<float> tables_;     // for the search, part by part
   std::vector<size_t> table_at_;
   std::vector<float> turned_;  // the rotation, transposed
+  const bool learned_elsewhere_;
+  double root_ = 1;  // of the mean square of the book's values
 };
-
-// Centroids as they are stored.
-void StoreCentroids(std::span<const float> centroids, std::byte* out) {
-  kernels::EncodeBF16(centroids.data(), centroids.size(), out);
-}
 
 class PQLearner {
  public:
@@ -284,8 +355,9 @@ Result<LearnedBytes> LearnPQ(const RowFormat& format, std::span<const float> uni
   return PQLearner(format, unit_rows, options).Run();
 }
 
-std::unique_ptr<Codec> MakePQCodec(const CodecSpec& spec, uint32_t dim, Learned learned) {
-  return std::make_unique<PQCodec>(spec, dim, learned);
+std::unique_ptr<Codec> MakePQCodec(const CodecSpec& spec, uint32_t dim, Learned learned,
+                                   bool learned_elsewhere) {
+  return std::make_unique<PQCodec>(spec, dim, learned, learned_elsewhere);
 }
 
 }  // namespace edo::storage

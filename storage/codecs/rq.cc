@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/normal_row.h"
+#include "storage/codecs/centroids.h"
 #include "storage/codecs/codecs.h"
 #include "storage/codecs/kmeans.h"
 #include "storage/codecs/row_codec.h"
@@ -107,15 +108,9 @@ class RQCodec final : public RowCodec {
  public:
   RQCodec(const CodecSpec& spec, uint32_t dim, Learned learned)
       : RowCodec(spec, dim, learned), stages_(dim, row_format().ksub()) {
-    std::vector<float> book(size_t{row_format().ksub()} * dim);
+    const size_t book_bytes = size_t{row_format().ksub()} * dim * 2;
     for (uint32_t stage = 0; stage < row_format().parts; ++stage) {
-      const std::byte* const from = learned.data() + stage * book.size() * 2;
-      for (size_t i = 0; i < book.size(); ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, from + 2 * i, 2);
-        book[i] = kernels::BF16ToF32(bits);
-      }
-      stages_.Add(book.data());
+      stages_.Add(LoadCentroids(learned.subspan(stage * book_bytes, book_bytes)).data());
     }
   }
 
@@ -145,12 +140,7 @@ class RQCodec final : public RowCodec {
         square += coded * coded;
       }
       for (uint32_t stage = 0; stage < format.parts; ++stage) {
-        const uint32_t code = best.codes[stage];
-        if (format.part_bits == 8) {
-          out[stage] = static_cast<std::byte>(code);
-        } else {
-          out[stage / 2] |= static_cast<std::byte>(code << 4 * (stage % 2));
-        }
+        WriteCode(format.part_bits, stage, best.codes[stage], out);
       }
       WriteGain(product, square, normal, root, out + format.code_bytes);
     }
@@ -184,14 +174,9 @@ Result<LearnedBytes> LearnRQ(const RowFormat& format, std::span<const float> uni
     means.seed = options.seed + stage;
     means.step = options.step;
     EDO_RETURN_IF_ERROR(KMeans(residuals.data(), count, dim, dim, means, book.data()));
-    std::byte* const stored = learned.data() + stage * book_values * 2;
-    kernels::EncodeBF16(book.data(), book_values, stored);
-    for (size_t i = 0; i < book_values; ++i) {  // the search goes by what is stored
-      uint16_t bits;
-      std::memcpy(&bits, stored + 2 * i, 2);
-      book[i] = kernels::BF16ToF32(bits);
-    }
-    stages.Add(book.data());
+    const auto stored = std::span(learned).subspan(stage * book_values * 2, book_values * 2);
+    StoreCentroids(book, stored.data());
+    stages.Add(LoadCentroids(stored).data());  // the search goes by what is stored
     EDO_RETURN_IF_ERROR(ParallelFor((count + 255) / 256, options.threads, [&](size_t block) {
       if (options.step) EDO_RETURN_IF_ERROR(options.step());
       for (size_t i = block * 256; i < std::min(count, (block + 1) * 256); ++i) {

@@ -2,6 +2,7 @@
 // are the keys.
 #include <map>
 
+#include "storage/readers/coded_reader.h"
 #include "storage/readers/matrix_reader.h"
 #include "storage/readers/messages.h"
 #include "storage/readers/npy_header.h"
@@ -86,7 +87,15 @@ OpenedReader OpenNpyArray(std::unique_ptr<Input> input, const SourceOptions& opt
   layout.rows = header.shape[0];
   layout.dim = static_cast<uint32_t>(header.shape[1]);
   layout.data_offset = header.data_offset;
-  return MatrixReader::Open(std::move(input), options, std::move(info), layout);
+  if (!options.codes) {
+    return MatrixReader::Open(std::move(input), options, std::move(info), layout);
+  }
+  SourceOptions of_codes = options;
+  of_codes.dim = 0;  // the array has a column a code
+  const std::string file = name;
+  EDO_ASSIGN_OR_RETURN(auto codes,
+                       MatrixReader::Open(std::move(input), of_codes, std::move(info), layout));
+  return MakeCodedReader(std::move(codes), *options.codes, options.dim, file);
 }
 
 }  // namespace edo::storage

@@ -81,6 +81,14 @@ Status CheckOptions(const SourceOptions& options, const std::string& format) {
   if (!options.dtype.empty() && format != "raw" && format != "npy" && format != "npz") {
     return refuse("dtype");
   }
+  if (options.codes) {
+    if (format != "npy" && format != "npz") return refuse("codes");
+    if (options.codes->kind != CodecKind::kPQ) {
+      return Status::InvalidArgument("codes of " + options.codes->ToString() +
+                                     " are not taken; those of PQ{m}x{b} and OPQ{m},PQ{m}x{b} are");
+    }
+    EDO_RETURN_IF_ERROR(options.codes->Check(options.dim));
+  }
   if (KeysWithin(options) && format != "npz") {
     return Status::InvalidArgument("keys " + Quote(options.keys) +
                                    " names an array of a .npz file, the rows are " + format);
