@@ -10,6 +10,7 @@
 
 #include "engine/codec_chooser.h"
 #include "engine/codec_trials.h"
+#include "engine/composed_table.h"
 #include "engine/generation_writer.h"
 #include "engine/row_sample.h"
 #include "engine/store_impl.h"
@@ -246,6 +247,7 @@ Result<RecodeReport> Recode(Store* store, const RecodeOptions& options) {
   if (impl == nullptr) return Status::InvalidArgument("Recode needs a store that EDO opened");
   EDO_RETURN_IF_ERROR(impl->CheckWritable());
   EDO_ASSIGN_OR_RETURN(const auto table, impl->OpenTable(options.table, {}));
+  EDO_RETURN_IF_ERROR(engine::RefuseComposed(*table, "recode"));
   return Recoder(impl, dynamic_cast<const TableImpl&>(*table), options).Run();
 }
 

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "edo/compose.h"
 #include "edo/status.h"
 #include "edo/table.h"
 
@@ -17,6 +20,14 @@ inline constexpr char kTableRecordPrefix[] = "table/";  // + table name
 struct StoreRecord {
   uint64_t commits = 0;  // see store_file.h
   uint64_t next_generation = 1;
+};
+
+// Of a composed table.
+struct Composition {
+  ComposedOp op = ComposedOp::kSum;
+  std::vector<ComposedPart> parts;
+
+  std::string ToString() const;  // TableInfo::composition
 };
 
 // Everything that is known of a table. TableInfo is what callers see of it.
@@ -36,6 +47,8 @@ struct TableRecord {
   uint64_t size_pages = 0;
   uint32_t sizes_per_page = 0;
   uint64_t learned_bytes = 0;  // what the codec has learned (learned_pages.h)
+
+  std::optional<Composition> composition;  // then there are no pages
 
   bool ordered() const { return order_entries_per_page != 0; }
 };

@@ -72,6 +72,9 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("plain_chunk_bytes", PlainChunkBytes(info));
   json->Field("key_file_bytes", info.key_file_bytes);
   json->Field("f32_bytes", PlainBytes(info));
+  json->Field("composition", std::string_view(info.composition));
+  json->Name("every_id");
+  json->Bool(info.every_id);
   json->Name("metadata");
   json->BeginObject();
   for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));

@@ -49,6 +49,13 @@ struct TableInfo {
                                    // order, and the sizes of compressed chunks
   std::string order = "file";  // of the rows: "file", "counts", "trace" or "tiered" (row_order.h)
   Metadata metadata;
+  // Of a composed table (compose.h) its operation and parts, as "product(u.q:quotient:1000,
+  // u.r:remainder:1000)"; else empty. It has no rows, keys or files of its own: codec is F32,
+  // row_bytes what a row would take so, and what counts chunks and bytes on disk is 0.
+  std::string composition;
+  // Of a composed table without a number of rows: every 64-bit id is a key. `rows` is 0, and calls
+  // that take or give row numbers, and Scan, are kUnsupported.
+  bool every_id = false;
 };
 
 enum class PoolMode : uint8_t { kSum, kMean };
