@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/composed_table.h"
 #include "engine/key_uses.h"
 #include "engine/row_order.h"
 #include "engine/table_impl.h"
@@ -257,6 +258,7 @@ class OrderAdviser {
 }  // namespace
 
 Result<OrderAdvice> AdviseOrder(const Table& table, const AdviseOptions& options) {
+  EDO_RETURN_IF_ERROR(engine::RefuseComposed(table, "advice on an order"));
   const auto* impl = dynamic_cast<const TableImpl*>(&table);
   if (impl == nullptr) return Status::InvalidArgument("AdviseOrder needs a table that EDO opened");
   return OrderAdviser(*impl, options).Run();

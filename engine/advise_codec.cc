@@ -6,6 +6,7 @@
 
 #include "edo/codec_choice.h"
 #include "engine/codec_trials.h"
+#include "engine/composed_table.h"
 #include "engine/row_sample.h"
 #include "engine/table_impl.h"
 #include "storage/row_reader.h"
@@ -66,6 +67,7 @@ Status AdviseCodecOptions::Validate() const {
 
 Result<CodecAdvice> AdviseCodec(const Table& table, const AdviseCodecOptions& options) {
   EDO_RETURN_IF_ERROR(options.Validate());
+  EDO_RETURN_IF_ERROR(engine::RefuseComposed(table, "advice on a codec"));
   const auto* const impl = dynamic_cast<const engine::TableImpl*>(&table);
   if (impl == nullptr) {
     return Status::InvalidArgument("AdviseCodec needs a table of a store that EDO opened");

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "edo/transfer.h"
+#include "engine/composed_table.h"
 #include "engine/table_impl.h"
 #include "storage/row_writer.h"
 
 namespace edo {
 namespace {
 
+using engine::StoreContext;
 using engine::TableImpl;
 using storage::RowBatch;
 using storage::RowWriter;
@@ -27,10 +29,17 @@ constexpr uint64_t kBatchValues = 1 << 20;
 
 class Exporter {
  public:
-  Exporter(const TableImpl& table, const ExportOptions& options)
-      : table_(table), options_(options) {}
+  // `stored` null: a composed table, whose rows are values wherever others have codes.
+  Exporter(const Table& table, const TableImpl* stored, const StoreContext& context,
+           const ExportOptions& options)
+      : table_(table), stored_(stored), context_(context), options_(options) {}
 
   Result<ExportReport> Run() {
+    if (table_.info().every_id && options_.ids.empty()) {
+      return Status::InvalidArgument("table '" + table_.info().name +
+                                     "' holds every 64-bit id; name those to export in a file "
+                                     "(--ids)");
+    }
     EDO_RETURN_IF_ERROR(CheckTarget());
     if (!options_.ids.empty()) EDO_RETURN_IF_ERROR(ReadIds());
     rows_ = options_.ids.empty() ? table_.info().rows : chosen_.size();
@@ -39,9 +48,9 @@ class Exporter {
     EDO_RETURN_IF_ERROR(writer_->Begin());
     if (!options_.ids.empty()) {
       EDO_RETURN_IF_ERROR(CopyChosen());
-    } else if (table_.record().ordered()) {
+    } else if (stored_ != nullptr && stored_->record().ordered()) {
       EDO_RETURN_IF_ERROR(CopyInSourceOrder());
-    } else if (writer_->wants_codes() && !mixed()) {
+    } else if (stored_ != nullptr && writer_->wants_codes() && !mixed()) {
       EDO_RETURN_IF_ERROR(CopyCodes());
     } else {
       EDO_RETURN_IF_ERROR(CopyRows());
@@ -53,15 +62,14 @@ class Exporter {
  private:
   // A file of the store itself must never be the target.
   Status CheckTarget() const {
-    if (options_.path == "-" || table_.context().directory.empty()) return Status::Ok();
+    if (options_.path == "-" || context_.directory.empty()) return Status::Ok();
     std::error_code ignored;
     const std::filesystem::path folder = std::filesystem::path(options_.path).parent_path();
-    if (!std::filesystem::equivalent(folder.empty() ? "." : folder, table_.context().directory,
-                                     ignored)) {
+    if (!std::filesystem::equivalent(folder.empty() ? "." : folder, context_.directory, ignored)) {
       return Status::Ok();
     }
     return Status::InvalidArgument("'" + options_.path + "' lies inside the store '" +
-                                   table_.context().directory + "'; export to another directory");
+                                   context_.directory + "'; export to another directory");
   }
 
   storage::TargetInfo Target() const {
@@ -86,13 +94,7 @@ class Exporter {
     return target;
   }
 
-  bool mixed() const { return table_.tiers().size() > 1; }
-  // Gives the writer values instead of codes, as codes of F32 where it wants those.
-  void SetValuesAsCodes() {
-    const auto bytes = std::as_bytes(std::span(batch_.values));
-    batch_.codes.assign(bytes.begin(), bytes.end());
-  }
-
+  bool mixed() const { return !table_.info().tiers.empty(); }
   // Chosen rows of a dense table keep their row numbers, as integer keys.
   KeyKind KindOfOutput() const {
     const KeyKind kind = table_.info().key_kind;
@@ -144,11 +146,13 @@ class Exporter {
         }
         ids.push_back(id);
       }
-      rows = table_.FindRows(std::span<const int64_t>(ids));
+      // Without row numbers a row is chosen by its id; every id is there.
+      rows = table_.info().every_id ? std::vector<uint64_t>(ids.begin(), ids.end())
+                                    : table_.FindRows(std::span<const int64_t>(ids));
     }
     if (!rows.ok()) return rows.status();
     for (size_t i = 0; i < rows->size(); ++i) {
-      if ((*rows)[i] == Table::kMissingRow) {
+      if (!table_.info().every_id && (*rows)[i] == Table::kMissingRow) {
         return Status::NotFound(options_.ids + " line " + std::to_string(*number + i + 1) +
                                 ": table '" + table_.info().name + "' has no key '" + (*lines)[i] +
                                 "'");
@@ -173,7 +177,7 @@ class Exporter {
       }
       return Status::Ok();
     }
-    if (table_.record().ordered()) {
+    if (stored_->record().ordered()) {
       return ForEachWindow([&](uint64_t first, std::span<const uint64_t> rows) -> Status {
         EDO_ASSIGN_OR_RETURN(const std::vector<std::string> keys, table_.TextKeysOf(rows));
         for (size_t i = 0; i < keys.size(); ++i) {
@@ -214,12 +218,22 @@ class Exporter {
       EDO_ASSIGN_OR_RETURN(const bool more, scan->Next(&rows));
       if (!more) return Status::Ok();
       StartBatch(rows.first_row, rows.row_count);
-      batch_.values.assign(rows.values.begin(), rows.values.end());
-      if (writer_->wants_codes()) SetValuesAsCodes();
+      TakeValues(rows.values);
       AddKeys(rows);
       EDO_RETURN_IF_ERROR(writer_->Append(batch_));
       EDO_RETURN_IF_ERROR(Step(rows.row_count));
     }
+  }
+
+  // As codes of F32 where the writer wants codes: those keep rows that have none, or of several
+  // codecs, as they decode.
+  void TakeValues(std::span<const float> values) {
+    if (!writer_->wants_codes()) {
+      batch_.values.assign(values.begin(), values.end());
+      return;
+    }
+    const auto* const codes = reinterpret_cast<const std::byte*>(values.data());
+    batch_.codes.assign(codes, codes + values.size_bytes());
   }
 
   void AddKeys(const ScanBatch& rows) {
@@ -254,7 +268,7 @@ class Exporter {
       if (!last) return Status::Ok();
       return Status::Corruption("table '" + table_.info().name + "' ends before its keys do");
     };
-    EDO_RETURN_IF_ERROR(table_.ScanCodes(
+    EDO_RETURN_IF_ERROR(stored_->ScanCodes(
         [&](const engine::Tier&, uint64_t, uint64_t, std::string_view codes) -> Status {
           pending.append(codes);
           return pending.size() >= (1 << 20) ? flush(false) : Status::Ok();
@@ -271,12 +285,12 @@ class Exporter {
   // Rows in the order of the source, a window at a time: fn(place of the first, row numbers).
   Status ForEachWindow(
       const std::function<Status(uint64_t first, std::span<const uint64_t> rows)>& fn) const {
-    const uint64_t window = table_.context().order_limits.WindowRows(RowBytes());
+    const uint64_t window = context_.order_limits.WindowRows(RowBytes());
     std::vector<uint64_t> places;
     for (uint64_t first = 0; first < table_.info().rows; first += window) {
       places.resize(std::min(window, table_.info().rows - first));
       std::iota(places.begin(), places.end(), first);
-      const storage::FindResult found = table_.order().RowsOf(places, std::nullopt);
+      const storage::FindResult found = stored_->order().RowsOf(places, std::nullopt);
       if (!found.failures.empty()) return found.failures[0].status;
       EDO_RETURN_IF_ERROR(fn(first, found.rows));
     }
@@ -293,8 +307,8 @@ class Exporter {
     return ForEachWindow([&](uint64_t first, std::span<const uint64_t> rows) -> Status {
       codes.resize(rows.size() * RowBytes());
       EDO_RETURN_IF_ERROR(codes_wanted
-                              ? table_.ReadCodes(rows, codes.data())
-                              : table_.ReadValues(rows, reinterpret_cast<float*>(codes.data())));
+                              ? stored_->ReadCodes(rows, codes.data())
+                              : stored_->ReadValues(rows, reinterpret_cast<float*>(codes.data())));
       if (info.key_kind == KeyKind::kText) {
         EDO_ASSIGN_OR_RETURN(texts, table_.TextKeysOf(rows));
       } else if (info.key_kind == KeyKind::kInt64) {
@@ -333,16 +347,23 @@ class Exporter {
       if (info.key_kind == KeyKind::kText) {
         EDO_ASSIGN_OR_RETURN(const std::vector<std::string> keys, table_.TextKeysOf(rows));
         for (const std::string& key : keys) batch_.AddTextKey(key);
+      } else if (stored_ == nullptr) {  // ids, which are its keys
+        batch_.int_keys.assign(rows.begin(), rows.end());
       } else {
         EDO_ASSIGN_OR_RETURN(batch_.int_keys, table_.IntKeysOf(rows));
       }
-      if (writer_->wants_codes() && !mixed()) {
+      if (stored_ == nullptr) {
+        std::vector<float> values(rows.size() * info.dim);
+        EDO_RETURN_IF_ERROR(
+            table_.Lookup(std::span<const int64_t>(batch_.int_keys), {}, values.data(), nullptr));
+        TakeValues(values);
+      } else if (writer_->wants_codes() && !mixed()) {
         batch_.codes.resize(rows.size() * info.row_bytes);
-        EDO_RETURN_IF_ERROR(table_.ReadCodes(rows, batch_.codes.data()));
+        EDO_RETURN_IF_ERROR(stored_->ReadCodes(rows, batch_.codes.data()));
       } else {
-        batch_.values.resize(rows.size() * info.dim);
-        EDO_RETURN_IF_ERROR(table_.LookupRows(rows, {}, batch_.values.data(), nullptr));
-        if (writer_->wants_codes()) SetValuesAsCodes();
+        std::vector<float> values(rows.size() * info.dim);
+        EDO_RETURN_IF_ERROR(table_.LookupRows(rows, {}, values.data(), nullptr));
+        TakeValues(values);
       }
       EDO_RETURN_IF_ERROR(writer_->Append(batch_));
       EDO_RETURN_IF_ERROR(Step(rows.size()));
@@ -350,7 +371,9 @@ class Exporter {
     return Status::Ok();
   }
 
-  const TableImpl& table_;
+  const Table& table_;
+  const TableImpl* const stored_;
+  const StoreContext& context_;
   const ExportOptions& options_;
   std::unique_ptr<RowWriter> writer_;
   std::vector<uint64_t> chosen_;
@@ -362,9 +385,12 @@ class Exporter {
 }  // namespace
 
 Result<ExportReport> Export(const Table& table, const ExportOptions& options) {
+  if (const auto* composed = dynamic_cast<const engine::ComposedTable*>(&table)) {
+    return Exporter(table, nullptr, composed->context(), options).Run();
+  }
   const auto* impl = dynamic_cast<const TableImpl*>(&table);
   if (impl == nullptr) return Status::InvalidArgument("Export needs a table that EDO opened");
-  return Exporter(*impl, options).Run();
+  return Exporter(*impl, impl, impl->context(), options).Run();
 }
 
 }  // namespace edo

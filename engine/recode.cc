@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "engine/composed_table.h"
 #include "engine/store_impl.h"
 #include "engine/table_impl.h"
 #include "engine/table_recoder.h"
@@ -14,6 +15,7 @@ Result<RecodeReport> Recode(Store* store, const RecodeOptions& options) {
   if (impl == nullptr) return Status::InvalidArgument("Recode needs a store that EDO opened");
   EDO_RETURN_IF_ERROR(impl->CheckWritable());
   EDO_ASSIGN_OR_RETURN(const auto handle, impl->OpenTable(options.table, {}));
+  EDO_RETURN_IF_ERROR(engine::RefuseComposed(*handle, "recode"));
   const auto& table = dynamic_cast<const engine::TableImpl&>(*handle);
   engine::RecodeWork work;
   work.hot = options.hot;

@@ -64,6 +64,8 @@ struct StoreContext {
   std::unique_ptr<gpucache::RowCache> device_cache;
   std::unique_ptr<Prefetcher> prefetcher;  // reads ahead; goes first
 
+  mutable std::mutex composed_tickets;  // held while the tickets of one composed table's are made
+
   StoreContext() = default;
   ~StoreContext();
   StoreContext(const StoreContext&) = delete;

@@ -217,6 +217,7 @@ std::vector<TableInfo> StoreImpl::Tables() const {
 
 Result<std::unique_ptr<Table>> StoreImpl::MakeTable(const Entry& entry,
                                                     const ReadOptions& options) const {
+  if (entry.record.composition) return OpenComposed(entry, options);
   EDO_ASSIGN_OR_RETURN(auto table, TableImpl::Make(context_, entry.pin, entry.record, options));
   return std::unique_ptr<Table>(std::move(table));
 }
@@ -319,6 +320,17 @@ Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer, 
   return Status::Ok();
 }
 
+Result<TableInfo> StoreImpl::CommitComposed(TableRecord record) {
+  const TableInfo info = record.info;
+  EDO_RETURN_IF_ERROR(CheckTableName(info.name));
+  EDO_RETURN_IF_ERROR(
+      WriteCommit({{TableRecordName(info.name), storage::EncodeTableRecord(record)}}, {}));
+  if (const auto old = tables_.find(info.name); old != tables_.end()) old->second.pin->Doom();
+  auto pin = std::make_shared<GenerationPin>(context_, info.generation);
+  tables_[info.name] = {std::move(record), std::move(pin)};
+  return info;
+}
+
 Result<std::shared_ptr<GenerationPin>> StoreImpl::Stage(uint64_t generation,
                                                         storage::BulkWriter* writer) {
   const std::unique_lock lock(mutex_);
@@ -333,6 +345,10 @@ Status StoreImpl::DropTable(std::string_view name) {
   const std::unique_lock lock(mutex_);
   const auto found = tables_.find(name);
   if (found == tables_.end()) return UnknownTable(name);
+  if (const std::string composed = ComposedOf(name); !composed.empty()) {
+    return Status::InvalidArgument("table '" + std::string(name) + "' is a part of table '" +
+                                   composed + "'; drop that first");
+  }
   EDO_RETURN_IF_ERROR(WriteCommit({}, {TableRecordName(name)}));
   found->second.pin->Doom();
   tables_.erase(found);
@@ -353,8 +369,25 @@ Status StoreImpl::RenameTable(std::string_view from, std::string_view to) {
   Entry entry = found->second;
   entry.record.info.name = to;
   for (TableRecord& tier : entry.record.tiers) tier.info.name = to;
-  EDO_RETURN_IF_ERROR(WriteCommit({{TableRecordName(to), storage::EncodeTableRecord(entry.record)}},
-                                  {TableRecordName(from)}));
+  std::vector<CatalogEntry> puts{{TableRecordName(to), storage::EncodeTableRecord(entry.record)}};
+  // Compositions follow the names of their parts.
+  std::map<std::string, TableRecord> renamed;
+  for (const auto& [name, other] : tables_) {
+    if (!other.record.composition) continue;
+    TableRecord record = other.record;
+    bool named = false;
+    for (ComposedPart& part : record.composition->parts) {
+      if (part.table != from) continue;
+      part.table = to;
+      named = true;
+    }
+    if (!named) continue;
+    record.info.composition = record.composition->ToString();
+    puts.push_back({TableRecordName(name), storage::EncodeTableRecord(record)});
+    renamed[name] = std::move(record);
+  }
+  EDO_RETURN_IF_ERROR(WriteCommit(std::move(puts), {TableRecordName(from)}));
+  for (auto& [name, record] : renamed) tables_.find(name)->second.record = std::move(record);
   tables_.erase(found);
   tables_[std::string(to)] = std::move(entry);
   return Status::Ok();
@@ -382,18 +415,37 @@ Status StoreImpl::SetMetadata(std::string_view name, const Metadata& pairs) {
 Result<VerifyReport> StoreImpl::Verify(const VerifyOptions& options) const {
   std::vector<TableRecord> records;
   std::vector<std::shared_ptr<GenerationPin>> pins;  // nothing is dropped while it is read
+  std::vector<Damage> contradictions;
   {
     const std::shared_lock lock(mutex_);
     if (!options.table.empty() && !tables_.contains(options.table)) {
       return UnknownTable(options.table);
     }
+    const auto wanted = tables_.find(options.table);
     for (const auto& [name, entry] : tables_) {
-      if (!options.table.empty() && name != options.table) continue;
+      // With a composed table its parts: what it reads.
+      bool take = options.table.empty() || name == options.table;
+      if (!take && wanted->second.record.composition) {
+        for (const ComposedPart& part : wanted->second.record.composition->parts) {
+          take |= part.table == name;
+        }
+      }
+      if (!take) continue;
       records.push_back(entry.record);
       pins.push_back(entry.pin);
+      if (!entry.record.composition) continue;
+      if (const Status s = CheckComposed(entry.record); !s.ok()) {
+        Damage damage;
+        damage.table = name;
+        damage.part = "catalog";
+        damage.what = s.message();
+        contradictions.push_back(std::move(damage));
+      }
     }
   }
-  return VerifyTables(*context_, records, options);
+  EDO_ASSIGN_OR_RETURN(VerifyReport report, VerifyTables(*context_, records, options));
+  for (Damage& damage : contradictions) report.damages.push_back(std::move(damage));
+  return report;
 }
 
 Stats StoreImpl::stats() const {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "edo/compose.h"
 #include "edo/store.h"
 #include "engine/store_context.h"
 #include "storage/catalog.h"
@@ -67,6 +68,8 @@ class StoreImpl : public Store {
   // by now, kNotFound when it is gone.
   Status CommitRecoded(storage::TableRecord record, uint64_t expected, storage::BulkWriter* writer,
                        StagedTiers hot = {});
+  // ComposeTable of edo/compose.h.
+  Result<TableInfo> Compose(std::string_view name, const ComposedOptions& options);
   // Makes a finished generation readable that is no table and never becomes one. Its pages go with
   // the pin; should the process end before, with the next writable open.
   Result<std::shared_ptr<GenerationPin>> Stage(uint64_t generation, storage::BulkWriter* writer);
@@ -76,14 +79,21 @@ class StoreImpl : public Store {
   Status CheckMayCreate(std::string_view name, bool replace) const;
 
  private:
-  Status CommitLocked(storage::TableRecord record, storage::BulkWriter* writer, StagedTiers hot);
   struct Entry {
     storage::TableRecord record;
     std::shared_ptr<GenerationPin> pin;
   };
+  Status CommitLocked(storage::TableRecord record, storage::BulkWriter* writer, StagedTiers hot);
 
   StoreImpl(std::shared_ptr<StoreContext> context, CatalogState state);
-  Status UnknownTable(std::string_view name) const;  // needs mutex_
+  // These need mutex_.
+  Status UnknownTable(std::string_view name) const;
+  std::string ComposedOf(std::string_view part) const;  // a composed table that names it, or empty
+  Result<storage::TableRecord> ComposedRecord(std::string_view name,
+                                              const ComposedOptions& options) const;
+  Result<TableInfo> CommitComposed(storage::TableRecord record);
+  Status CheckComposed(const storage::TableRecord& record) const;
+  Result<std::unique_ptr<Table>> OpenComposed(const Entry& entry, const ReadOptions& options) const;
   // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.
   Status WriteCommit(std::vector<storage::CatalogEntry> puts, std::vector<std::string> deletes);
   void DropOrphans();

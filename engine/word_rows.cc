@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "engine/composed_table.h"
 #include "engine/table_impl.h"
 #include "storage/codec.h"
 #include "storage/row_reader.h"
@@ -44,6 +45,7 @@ std::optional<size_t> WordRows::Find(const std::string& word) const {
 Result<WordRows> WordRows::OfTable(const Table& table, uint64_t first_rows,
                                    const std::unordered_set<std::string>& words) {
   const TableInfo& info = table.info();
+  EDO_RETURN_IF_ERROR(RefuseComposed(table, "a test of words"));
   const auto* impl = dynamic_cast<const TableImpl*>(&table);
   if (impl == nullptr) return Status::InvalidArgument("words need a table that EDO opened");
   if (info.key_kind != KeyKind::kText) {

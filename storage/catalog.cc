@@ -3,7 +3,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <bit>
 #include <functional>
+#include <utility>
 
 #include "storage/little_endian.h"
 #include "storage/order_page.h"
@@ -49,7 +51,13 @@ enum Tag : uint16_t {
   kLearnedBytes = 41 | kMustUnderstand,  // only of codecs that learn
   // Only of mixed precision; repeated: the record of a tier before the last, without its checksum.
   kTier = 42 | kMustUnderstand,
+  // Only of composed tables:
+  kComposedOp = 44 | kMustUnderstand,
+  kComposedPart = 45 | kMustUnderstand,  // repeated, in order; see AddPart
+  kEveryId = 46 | kMustUnderstand,       // only when it is so
 };
+
+constexpr size_t kPartBytes = 1 + 4 * 8 + 4;  // before the name of its table
 
 void AddField(uint16_t tag, std::string_view bytes, std::string* out) {
   AppendLE<uint16_t>(tag, out);
@@ -134,6 +142,74 @@ bool TakeCompression(std::string_view value, Compression* compression) {
   return true;
 }
 
+// Hash, its three parameters, buckets, weight, name of the table.
+std::string PartBytes(const ComposedPart& part) {
+  std::string out;
+  uint64_t parameters[3] = {part.divisor, 0, 0};
+  if (part.hash == PartHash::kAffine) {
+    parameters[0] = part.a;
+    parameters[1] = part.b;
+    parameters[2] = part.p;
+  } else if (part.hash == PartHash::kMurmur3) {
+    parameters[0] = part.seed;
+    parameters[1] = part.word;
+  }
+  AppendLE<uint8_t>(static_cast<uint8_t>(part.hash), &out);
+  for (const uint64_t parameter : parameters) AppendLE<uint64_t>(parameter, &out);
+  AppendLE<uint64_t>(part.buckets, &out);
+  AppendLE<uint32_t>(std::bit_cast<uint32_t>(part.weight), &out);
+  return out + part.table;
+}
+
+Composition& CompositionOf(TableRecord* r) {
+  if (!r->composition) r->composition.emplace();
+  return *r->composition;
+}
+
+bool TakePart(std::string_view value, TableRecord* r) {
+  if (value.size() <= kPartBytes || static_cast<uint8_t>(value[0]) > 4) return false;
+  ComposedPart part;
+  part.hash = static_cast<PartHash>(value[0]);
+  uint64_t parameters[3];
+  for (size_t i = 0; i < 3; ++i) parameters[i] = LoadLE<uint64_t>(value.data() + 1 + 8 * i);
+  switch (part.hash) {
+    case PartHash::kAffine:
+      part.a = parameters[0];
+      part.b = parameters[1];
+      part.p = parameters[2];
+      break;
+    case PartHash::kMurmur3:
+      if (parameters[0] > UINT32_MAX || parameters[1] > 3) return false;
+      part.seed = static_cast<uint32_t>(parameters[0]);
+      part.word = static_cast<uint32_t>(parameters[1]);
+      break;
+    default:
+      part.divisor = parameters[0];
+  }
+  part.buckets = LoadLE<uint64_t>(value.data() + 25);
+  part.weight = std::bit_cast<float>(LoadLE<uint32_t>(value.data() + 33));
+  part.table = value.substr(kPartBytes);
+  const bool hashed = part.hash == PartHash::kAffine || part.hash == PartHash::kMurmur3;
+  if (hashed ? part.buckets == 0 : part.divisor == 0) return false;
+  if (part.hash == PartHash::kAffine && part.p == 0) return false;
+  CompositionOf(r).parts.push_back(std::move(part));
+  return true;
+}
+
+bool TakeOp(std::string_view value, TableRecord* r) {
+  uint64_t number = 0;
+  if (!TakeNumber(value, &number) || number > 2) return false;
+  CompositionOf(r).op = static_cast<ComposedOp>(number);
+  return true;
+}
+
+bool TakeEveryId(std::string_view value, TableRecord* r) {
+  uint64_t number = 0;
+  if (!TakeNumber(value, &number) || number != 1) return false;
+  r->info.every_id = true;
+  return true;
+}
+
 bool TakeKeyKind(std::string_view value, KeyKind* kind) {
   uint64_t number = 0;
   if (!TakeNumber(value, &number) || number > 2) return false;
@@ -199,12 +275,30 @@ bool TakeTableField(uint16_t tag, std::string_view value, TableRecord* r) {
     case kTier:
       return ForEachFieldOf(value,
                             [tier = &r->tiers.emplace_back()](uint16_t t, std::string_view v) {
-                              return t != kTier && TakeTableField(t, v, tier);
+                              return t < kTier && TakeTableField(t, v, tier);
                             })
           .ok();
+    case kComposedOp:
+      return TakeOp(value, r);
+    case kComposedPart:
+      return TakePart(value, r);
+    case kEveryId:
+      return TakeEveryId(value, r);
     default:
       return false;
   }
+}
+
+// Of a composed table: it has no pages.
+bool ComposedFits(const TableRecord& r) {
+  const TableInfo& t = r.info;
+  const bool keys_fit = t.every_id ? t.key_kind == KeyKind::kInt64 && t.rows == 0
+                                   : t.key_kind == KeyKind::kDense && t.rows > 0;
+  return keys_fit && !r.composition->parts.empty() && t.dim >= 1 && t.dim <= kMaxDim &&
+         t.rows <= kMaxRows && t.generation >= 1 && t.generation <= kMaxGenerations &&
+         t.codec == CodecSpec{} && t.row_bytes == uint64_t{t.dim} * 4 && t.chunk_count == 0 &&
+         r.chunk_files == 0 && r.key_files == 0 && r.key_pages == 0 && r.index_buckets == 0 &&
+         r.order_pages == 0 && r.size_pages == 0 && r.sizes_per_page == 0 && r.learned_bytes == 0;
 }
 
 // What the numbers of a record must satisfy before any of them sizes a buffer. Of one generation's
@@ -275,7 +369,11 @@ void SumTiers(TableRecord* record) {
 
 // Checks what came from disk, and completes a record that has tiers.
 Status CheckTableRecord(TableRecord* record) {
-  if (!KeysFit(*record)) return Contradiction(*record);
+  if (record->composition) {
+    if (record->tiers.empty() && ComposedFits(*record)) return Status::Ok();
+    return Contradiction(*record).WithContext("composed table");
+  }
+  if (record->info.every_id || !KeysFit(*record)) return Contradiction(*record);
   if (record->tiers.empty()) return RowsFit(*record) ? Status::Ok() : Contradiction(*record);
   uint64_t first = 0;
   for (TableRecord& tier : record->tiers) {
@@ -296,6 +394,14 @@ Status CheckTableRecord(TableRecord* record) {
 }
 
 }  // namespace
+
+std::string Composition::ToString() const {
+  std::string out(ComposedOpName(op));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    out += (i == 0 ? "(" : ", ") + ComposedPartText(parts[i]);
+  }
+  return out + ")";
+}
 
 std::string EncodeStoreRecord(const StoreRecord& record) {
   std::string out;
@@ -359,6 +465,13 @@ std::string TableFields(const TableRecord& r) {
     AddNumber(kPlainChunkBytes, r.info.plain_chunk_bytes, &out);
   }
   if (r.learned_bytes != 0) AddNumber(kLearnedBytes, r.learned_bytes, &out);
+  if (r.composition) {
+    AddNumber(kComposedOp, static_cast<uint64_t>(r.composition->op), &out);
+    for (const ComposedPart& part : r.composition->parts) {
+      AddField(kComposedPart, PartBytes(part), &out);
+    }
+    if (r.info.every_id) AddNumber(kEveryId, 1, &out);
+  }
   return out;
 }
 
@@ -399,6 +512,7 @@ Result<TableRecord> DecodeTableRecord(std::string_view name, std::string_view by
     return TakeTableField(tag, value, &record);
   });
   if (s.ok()) s = CheckTableRecord(&record);
+  if (s.ok() && record.composition) record.info.composition = record.composition->ToString();
   if (!s.ok()) return s.WithContext("catalog record of table '" + std::string(name) + "'");
   return record;
 }

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "edo/compose.h"
 #include "edo/status.h"
 #include "edo/table.h"
 
@@ -19,6 +21,14 @@ inline constexpr char kTableRecordPrefix[] = "table/";  // + table name
 struct StoreRecord {
   uint64_t commits = 0;  // see store_file.h
   uint64_t next_generation = 1;
+};
+
+// Of a composed table.
+struct Composition {
+  ComposedOp op = ComposedOp::kSum;
+  std::vector<ComposedPart> parts;
+
+  std::string ToString() const;  // TableInfo::composition
 };
 
 // Everything that is known of a table. TableInfo is what callers see of it.
@@ -46,6 +56,7 @@ struct TableRecord {
 
   uint64_t first_row = 0;  // of a tier's record: where its rows stand in the table
   std::vector<TableRecord> tiers;
+  std::optional<Composition> composition;  // then there are no pages
 
   bool ordered() const { return order_entries_per_page != 0; }
 };

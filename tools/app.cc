@@ -25,9 +25,10 @@ constexpr const char* kFirstSteps =
 
 std::vector<std::unique_ptr<Verb>> AddVerbs(CLI::App* app) {
   using Maker = std::unique_ptr<Verb> (*)(CLI::App*);
-  constexpr Maker kMakers[] = {MakeImport, MakeExport, MakeLs,     MakeInfo,    MakeGet,
-                               MakeNn,     MakeStats,  MakeVerify, MakeAnalyze, MakeEval,
-                               MakeAdvise, MakeRecode, MakeDrop,   MakeRename,  MakeCompletions};
+  constexpr Maker kMakers[] = {MakeImport,  MakeExport, MakeLs,     MakeInfo,
+                               MakeGet,     MakeNn,     MakeStats,  MakeVerify,
+                               MakeAnalyze, MakeEval,   MakeAdvise, MakeRecode,
+                               MakeCompose, MakeDrop,   MakeRename, MakeCompletions};
   std::vector<std::unique_ptr<Verb>> verbs;
   for (Maker make : kMakers) verbs.push_back(make(app));
   return verbs;

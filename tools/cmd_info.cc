@@ -111,8 +111,9 @@ class InfoVerb final : public Verb {
   static void PrintTable(Console* console, const TableInfo& info) {
     Line(console, "table", info.name);
     Line(console, "keys", KeyKindName(info.key_kind));
-    Line(console, "rows", std::to_string(info.rows));
+    Line(console, "rows", info.every_id ? "every 64-bit id" : std::to_string(info.rows));
     Line(console, "dim", std::to_string(info.dim));
+    if (!info.composition.empty()) return PrintComposed(console, info);
     Line(console, "codec", CodecText(info));
     Line(console, "bytes a row",
          std::to_string(info.row_bytes) + " (F32: " + std::to_string(uint64_t{info.dim} * 4) + ")" +
@@ -138,6 +139,15 @@ class InfoVerb final : public Verb {
     Line(console, "order", info.order);
     Line(console, "generation", std::to_string(info.generation));
     Line(console, "imported", TimeText(info.created_unix_s));
+    for (const auto& [key, value] : info.metadata) {
+      Line(console, ("metadata " + TsvField(key)).c_str(), value);
+    }
+  }
+
+  static void PrintComposed(Console* console, const TableInfo& info) {
+    Line(console, "composed of", info.composition);
+    Line(console, "generation", std::to_string(info.generation));
+    Line(console, "made", TimeText(info.created_unix_s));
     for (const auto& [key, value] : info.metadata) {
       Line(console, ("metadata " + TsvField(key)).c_str(), value);
     }

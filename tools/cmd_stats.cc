@@ -73,6 +73,7 @@ class StatsVerb final : public Verb {
   static Result<RowStats> Measure(const Console& console, const Store& store,
                                   const TableInfo& info) {
     EDO_ASSIGN_OR_RETURN(const auto table, store.OpenTable(info.name));
+    if (info.every_id) return RowStats();  // there is no walk over its rows
     ScanOptions options;
     options.keys = false;
     EDO_ASSIGN_OR_RETURN(const auto scan, table->Scan(options));

@@ -100,6 +100,9 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
     }
     json->EndArray();
   }
+  json->Field("composition", std::string_view(info.composition));
+  json->Name("every_id");
+  json->Bool(info.every_id);
   json->Name("metadata");
   json->BeginObject();
   for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));

@@ -110,6 +110,7 @@ std::unique_ptr<Verb> MakeAnalyze(CLI::App* parent);
 std::unique_ptr<Verb> MakeEval(CLI::App* parent);
 std::unique_ptr<Verb> MakeAdvise(CLI::App* parent);
 std::unique_ptr<Verb> MakeRecode(CLI::App* parent);
+std::unique_ptr<Verb> MakeCompose(CLI::App* parent);
 std::unique_ptr<Verb> MakeDrop(CLI::App* parent);
 std::unique_ptr<Verb> MakeRename(CLI::App* parent);
 std::unique_ptr<Verb> MakeCompletions(CLI::App* parent);

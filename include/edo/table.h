@@ -63,6 +63,13 @@ struct TableInfo {
   // Mixed precision: two or more tiers, which together are all rows. Empty: one codec for all.
   std::vector<TierInfo> tiers;
   Metadata metadata;
+  // Of a composed table (compose.h) its operation and parts, as "product(u.q:quotient:1000,
+  // u.r:remainder:1000)"; else empty. It has no rows, keys or files of its own: codec is F32,
+  // row_bytes what a row would take so, and what counts chunks and bytes on disk is 0.
+  std::string composition;
+  // Of a composed table without a number of rows: every 64-bit id is a key. `rows` is 0, and calls
+  // that take or give row numbers, and Scan, are kUnsupported.
+  bool every_id = false;
 };
 
 enum class PoolMode : uint8_t { kSum, kMean };

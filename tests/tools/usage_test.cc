@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::vector<std::string> kVerbs{
-    "import", "export", "ls",     "info",    "get",  "recode", "nn",     "stats",
-    "verify", "advise", "recode", "analyze", "eval", "drop",   "rename", "completions"};
+    "import", "export", "ls",     "info",    "get",  "compose", "nn",     "stats",
+    "verify", "advise", "recode", "analyze", "eval", "drop",    "rename", "completions"};
 
 std::set<std::string> LongOptions(const std::string& text) {
   std::set<std::string> names;

@@ -1,0 +1,115 @@
+// edo compose and the other verbs on a composed table.
+#include "tests/tools/command.h"
+
+namespace edo::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ComposeTest : public ::testing::Test {
+ protected:
+  // q: row i is (i + 1, 2); r: row i is (i, 0.5).
+  void SetUp() override {
+    std::vector<float> q, r;
+    for (int i = 0; i < 3; ++i) q.insert(q.end(), {static_cast<float>(i + 1), 2.0f});
+    for (int i = 0; i < 4; ++i) r.insert(r.end(), {static_cast<float>(i), 0.5f});
+    Import("q", q);
+    Import("r", r);
+  }
+  void Import(const std::string& table, const std::vector<float>& rows) {
+    WriteFile(dir_.File(table), {reinterpret_cast<const char*>(rows.data()), rows.size() * 4});
+    const Said said = Edo({"import", dir_.File(table), "--store", store(), "--table", table,
+                           "--from", "raw", "--dim", "2", "--dtype", "f32"});
+    ASSERT_EQ(said.code, 0) << said.err;
+  }
+  std::string store() const { return dir_.File("store"); }
+  Said Compose(std::vector<std::string> more) const {
+    std::vector<std::string> args{"compose", "--store", store(), "--table", "users"};
+    args.insert(args.end(), more.begin(), more.end());
+    return Edo(args);
+  }
+  Said Verb(const char* verb, std::vector<std::string> more = {}) const {
+    std::vector<std::string> args{verb, "--store", store(), "--table", "users"};
+    args.insert(args.end(), more.begin(), more.end());
+    return Edo(args);
+  }
+  TempDir dir_;
+};
+
+TEST_F(ComposeTest, QuotientAndRemainder) {
+  const Said made = Compose(
+      {"--op", "product", "--part", "q:quotient:4", "--part", "r:remainder:4", "--rows", "12"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("product(q:quotient:4, r:remainder:4)"));
+  const Said get = Verb("get", {"0", "5", "11"});
+  EXPECT_EQ(get.out, "0\t0\t1\n5\t2\t1\n11\t9\t1\n") << get.err;
+  EXPECT_EQ(Verb("get", {"12"}).code, 1);
+  EXPECT_THAT(Edo({"ls", "--store", store()}).out, HasSubstr("users\tdense\tcomposed\t2\t12\t0\n"));
+  EXPECT_THAT(Verb("info").out, HasSubstr("composed of\tproduct("));
+  EXPECT_EQ(EdoJson({"info", "--store", store(), "--table", "users"})["tables"][0]["composition"],
+            "product(q:quotient:4, r:remainder:4)");
+  EXPECT_EQ(Verb("verify").code, 0);
+  EXPECT_EQ(Verb("stats").code, 0);
+  EXPECT_EQ(Verb("nn", {"5"}).code, 0);
+  const std::string npy = dir_.File("out.npy");
+  ASSERT_EQ(Edo({"export", npy, "--store", store(), "--table", "users"}).code, 0);
+  const std::string edo = dir_.File("out.edo");
+  ASSERT_EQ(Edo({"export", edo, "--store", store(), "--table", "users"}).code, 0);
+  for (const std::string& file : {npy, edo}) {
+    const std::string back = "back" + std::to_string(file.size() % 2);
+    const Said import = Edo({"import", file, "--store", dir_.File("other"), "--table", back});
+    ASSERT_EQ(import.code, 0) << import.err;
+    EXPECT_EQ(Edo({"get", "--store", dir_.File("other"), "--table", back, "0", "5", "11"}).out,
+              get.out);
+    ASSERT_EQ(Edo({"drop", "--store", dir_.File("other"), back}).code, 0);
+  }
+  EXPECT_EQ(Verb("analyze", {"--against", npy}).code, 0);
+  for (const Said& refused : {Verb("recode", {"--codec", "INT8"}), Verb("advise")}) {
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is composed"));
+  }
+  const Said drop = Edo({"drop", "--store", store(), "q"});
+  EXPECT_NE(drop.code, 0);
+  EXPECT_THAT(drop.err, HasSubstr("'q' is a part of table 'users'"));
+  ASSERT_EQ(Edo({"rename", "--store", store(), "q", "qq"}).code, 0);
+  EXPECT_EQ(Verb("get", {"0", "5", "11"}).out, get.out);
+  ASSERT_EQ(Edo({"drop", "--store", store(), "users"}).code, 0);
+  EXPECT_EQ(Edo({"drop", "--store", store(), "qq"}).code, 0);
+}
+
+TEST_F(ComposeTest, EveryIdByMurmur3) {
+  ASSERT_EQ(Compose({"--op", "sum", "--part", "r:murmur3:8"}).code, 0);
+  // thinc: id 123456789, seed 8 gives words 847689176 3235222800 1271533764 557866904, modulo 4
+  // rows 0 0 0 0.
+  EXPECT_EQ(Verb("get", {"123456789", "--", "-1"}).out, "123456789\t0\t2\n-1\t4\t2\n");
+  EXPECT_THAT(Edo({"ls", "--store", store()}).out,
+              HasSubstr("users\tint64\tcomposed\t2\tevery id"));
+  const std::string all = dir_.File("all.tsv");
+  const Said refused = Edo({"export", all, "--store", store(), "--table", "users"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--ids"));
+  EXPECT_FALSE(std::filesystem::exists(all));
+  WriteFile(dir_.File("ids"), "123456789\n-1\n");
+  const Said some =
+      Edo({"export", all, "--store", store(), "--table", "users", "--ids", dir_.File("ids")});
+  ASSERT_EQ(some.code, 0) << some.err;
+  EXPECT_EQ(ReadFile(all), "123456789\t0\t2\n-1\t4\t2\n");
+  EXPECT_EQ(Edo({"stats", "--store", store()}).code, 0);
+  EXPECT_NE(Verb("nn", {"5"}).code, 0);
+}
+
+TEST_F(ComposeTest, WrongLinesSayWhatIsExpected) {
+  const Said hash = Compose({"--op", "sum", "--part", "q:modulo:4"});
+  EXPECT_EQ(hash.code, 2);
+  EXPECT_THAT(hash.err, HasSubstr("TABLE:remainder:DIVISOR"));
+  EXPECT_EQ(Compose({"--op", "max", "--part", "q:remainder:3"}).code, 2);
+  EXPECT_EQ(Compose({"--op", "sum"}).code, 2);
+  const Said rows = Compose({"--op", "sum", "--part", "q:quotient:4", "--rows", "13"});
+  EXPECT_EQ(rows.code, 2);
+  EXPECT_THAT(rows.err, HasSubstr("has 3 rows; 4 are needed"));
+  EXPECT_EQ(Compose({"--op", "sum", "--part", "z:remainder:4"}).code, 1);
+  EXPECT_EQ(EdoJson({"ls", "--store", store()})["tables"].size(), 2u);
+}
+
+}  // namespace
+}  // namespace edo::test
