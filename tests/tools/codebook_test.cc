@@ -113,6 +113,30 @@ TEST_F(CodebookImport, CodesAreTakenOver) {
   EXPECT_EQ(Edo({"verify", "--store", Path("store")}).code, 0);
 }
 
+TEST_F(CodebookImport, TheLastPartMayBePadded) {
+  for (uint32_t code = 0; code < 256; ++code) book_[((kParts - 1) * 256 + code) * kWidth + 2] = 0;
+  WriteFile(Path("book.npy"), Npy("<f4", {kParts, 256, kWidth}, book_));
+  const std::vector<std::string> pq{"--codec",        "PQ4x8",   "--codebook",
+                                    Path("book.npy"), "--codes", "--dim"};
+  const auto with_dim = [&](const char* dim) {
+    auto args = pq;
+    args.push_back(dim);
+    return Import("codes.npy", args);
+  };
+  const Said narrow = with_dim("10");
+  EXPECT_EQ(narrow.code, 1);
+  EXPECT_THAT(narrow.err, HasSubstr("lies beyond dim 10"));
+  const Said wide = with_dim("13");
+  EXPECT_EQ(wide.code, 1);
+  EXPECT_THAT(wide.err, HasSubstr("need (4, 256, 4)"));
+  ASSERT_EQ(with_dim("11").code, 0);
+  auto expected = Expected(255, false);
+  for (size_t row = kRows; row-- > 0;) {
+    expected.erase(expected.begin() + static_cast<ptrdiff_t>(row * kDim + kDim - 1));
+  }
+  ExpectWithinBF16(Values(), expected);
+}
+
 TEST_F(CodebookImport, FourBitCodesOneOrTwoAByte) {
   book_.resize(kParts * 16 * kWidth);
   WriteFile(Path("book.npy"), Npy("<f4", {kParts, 16, kWidth}, book_));
