@@ -16,6 +16,7 @@ namespace {
 constexpr uint64_t kPieceValues = uint64_t{1} << 20;  // composed at a time, f32
 constexpr uint64_t kMostKeys = uint64_t{1} << 16;     // likewise
 constexpr uint64_t kScanRows = 4096;
+constexpr uintptr_t kStreamPerThread = 2;  // the handle that CUDA gives that name
 
 // Stores f32 values as the caller wants them.
 void Store(const float* values, uint64_t count, FloatType type, std::byte* out) {
@@ -529,6 +530,11 @@ Result<std::unique_ptr<DeviceLookup>> ComposedTable::OnDevice(uint64_t rows, con
   EDO_RETURN_IF_ERROR(CheckOutput(options));
   if (out == nullptr && rows > 0) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
+  }
+  if (reinterpret_cast<uintptr_t>(stream) == kStreamPerThread) {
+    return Status::InvalidArgument("table '" + info().name +
+                                   "': cudaStreamPerThread names another stream in each thread; "
+                                   "give a stream of your own");
   }
   EDO_ASSIGN_OR_RETURN(auto buffers, DeviceBuffersOf(*context_));
   kernels::Backend& backend = buffers->backend();
