@@ -234,6 +234,15 @@ TEST(Golden, WriteWhenAsked) {
   WriteTieredTables(tiers->get(), test::TempDir());
 }
 
+// A golden store, whole. A copy: the source tree may be read-only, or not ours to lock.
+Result<std::unique_ptr<Store>> OpenGolden(const std::string& name, const test::TempDir& dir) {
+  std::filesystem::copy(test::DataFile("v1/" + name), dir.File("store"));
+  EDO_ASSIGN_OR_RETURN(auto store, Store::Open(dir.File("store"), {.read_only = true}));
+  EDO_ASSIGN_OR_RETURN(const VerifyReport report, store->Verify({}));
+  EXPECT_TRUE(report.damages.empty());
+  return store;
+}
+
 // FNV-1a of a table's decoded rows.
 uint64_t HashOfRows(const Table& table) {
   std::vector<uint64_t> rows(kRows);
@@ -254,12 +263,8 @@ TEST(Golden, CodecStoreReadsAndItsPagesAreWhatIsWrittenToday) {
                                   4725916747687030499u, 2297223282691158669u, 5519133313759227386u,
                                   12485471298979912321u};
   const test::TempDir dir;
-  std::filesystem::copy(test::DataFile("v1/store_codecs"), dir.File("store"));
-  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  auto golden = OpenGolden("store_codecs", dir);
   ASSERT_TRUE(golden.ok()) << golden.status().ToString();
-  const auto report = (*golden)->Verify({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty());
   auto today = test::NewStore(test::StoreBody::kMemory, "");
   WriteCodecTables(today.get());
   ASSERT_EQ((*golden)->Tables().size(), std::size(kCodecTables));
@@ -275,12 +280,8 @@ TEST(Golden, CodecStoreReadsAndItsPagesAreWhatIsWrittenToday) {
 
 TEST(Golden, TieredStoreReadsAndItsPagesAreWhatIsWrittenToday) {
   const test::TempDir dir;
-  std::filesystem::copy(test::DataFile("v1/store_tiers"), dir.File("store"));
-  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  auto golden = OpenGolden("store_tiers", dir);
   ASSERT_TRUE(golden.ok()) << golden.status().ToString();
-  const auto report = (*golden)->Verify({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty());
   auto today = test::NewStore(test::StoreBody::kMemory, "");
   WriteTieredTables(today.get(), dir);
   ASSERT_EQ((*golden)->Tables().size(), std::size(kTieredTables));
@@ -310,12 +311,8 @@ TEST(Golden, TieredStoreReadsAndItsPagesAreWhatIsWrittenToday) {
 // The bytes of compressed pages are the zstd library's affair; what they hold is not.
 TEST(Golden, CompressedStoreReadsAndHoldsWhatIsWrittenToday) {
   const test::TempDir dir;
-  std::filesystem::copy(test::DataFile("v1/store_packed"), dir.File("store"));
-  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  auto golden = OpenGolden("store_packed", dir);
   ASSERT_TRUE(golden.ok()) << golden.status().ToString();
-  const auto report = (*golden)->Verify({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty());
   auto today = test::NewStore(test::StoreBody::kMemory, "");
   WritePackedTables(today.get());
   ASSERT_EQ((*golden)->Tables().size(), std::size(kPackedTables));
@@ -344,12 +341,8 @@ TEST(Golden, CompressedStoreReadsAndHoldsWhatIsWrittenToday) {
 
 TEST(Golden, OrderedStoreReadsAndItsPagesAreWhatIsWrittenToday) {
   const test::TempDir dir;
-  std::filesystem::copy(test::DataFile("v1/store_ordered"), dir.File("store"));
-  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  auto golden = OpenGolden("store_ordered", dir);
   ASSERT_TRUE(golden.ok()) << golden.status().ToString();
-  const auto report = (*golden)->Verify({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty());
   auto today = test::NewStore(test::StoreBody::kMemory, "");
   WriteOrderedTables(today.get(), dir);
   ASSERT_EQ((*golden)->Tables().size(), std::size(kOrderedTables));
@@ -368,13 +361,9 @@ TEST(Golden, OrderedStoreReadsAndItsPagesAreWhatIsWrittenToday) {
 }
 
 TEST(Golden, VersionOneStoreReadsAndItsPagesAreWhatIsWrittenToday) {
-  const test::TempDir dir;  // a copy: the source tree may be read-only, or not ours to lock
-  std::filesystem::copy(test::DataFile("v1/store"), dir.File("store"));
-  auto golden = Store::Open(dir.File("store"), {.read_only = true});
+  const test::TempDir dir;
+  auto golden = OpenGolden("store", dir);
   ASSERT_TRUE(golden.ok()) << golden.status().ToString();
-  const auto report = (*golden)->Verify({});
-  ASSERT_TRUE(report.ok());
-  EXPECT_TRUE(report->damages.empty());
   auto today = test::NewStore(test::StoreBody::kMemory, "");
   WriteTables(today.get());
   ASSERT_EQ((*golden)->Tables().size(), std::size(kTables));
