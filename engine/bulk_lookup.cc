@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -17,7 +16,6 @@ namespace edo::engine {
 namespace {
 
 constexpr uint64_t kMostKeys = kMostPlaces - 1;  // of a window: see ReadRowsByChunk
-constexpr uint64_t kRowsAPiece = 4096;           // handed out at once, at most
 constexpr size_t kMostFailures = 100;            // listed in the report
 // Beside its encoded row: its number, twice its word while words are sorted, and the same again by
 // chunk; its slot and its state.
@@ -38,6 +36,7 @@ struct Window {
   struct TierRows {
     const Tier* tier = nullptr;
     uint64_t first_slot = 0;
+    uint64_t end_slot = 0;
     uint64_t first_byte = 0;
   };
   std::vector<TierRows> tiers;  // those that have rows here, in the order of slots
@@ -51,17 +50,15 @@ class BulkJob {
  public:
   BulkJob(const TableImpl& table, const KeySource& source, const BulkOptions& options,
           const BulkSink& sink)
-      : table_(table), source_(source), options_(options), sink_(sink) {
+      : table_(table), source_(source), options_(options), output_(table.info(), options_, sink) {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
     values_a_row_ = ValuesOf(options_.lookup, table.info());
-    for (const Tier& tier : table.tiers()) {
-      most_row_bytes_ = std::max(most_row_bytes_, tier.row_bytes());
-    }
+    most_row_bytes_ = LargestRowBytes(table.info());
   }
 
   Status Run();
-  BulkReport& report() { return report_; }
+  BulkReport& report() { return output_.report(); }
 
  private:
   // The next window with its rows; null behind the last key.
@@ -75,7 +72,7 @@ class BulkJob {
   const TableImpl& table_;
   const KeySource& source_;
   BulkOptions options_;
-  const BulkSink& sink_;
+  BulkOutput output_;
   uint32_t values_a_row_ = 0;
   uint64_t most_row_bytes_ = 0;
 
@@ -86,8 +83,6 @@ class BulkJob {
   Status source_error_;  // comes behind the keys that were there before it
 
   std::vector<std::byte> values_;
-  BulkReport report_;
-  Status unread_;  // the first row that could not be read
 };
 
 uint64_t TokenBytes(const KeyBatch& batch, uint64_t i) {
@@ -182,20 +177,16 @@ Status BulkJob::ReadRows(const std::vector<uint64_t>& rows, Window* window) {
   uint64_t bytes = 0;
   ForEachTier(table_.tiers(), distinct,
               [&](const Tier& tier, size_t first, std::span<const uint64_t> of_tier) {
-                window->tiers.push_back({&tier, first, bytes});
+                window->tiers.push_back({&tier, first, first + of_tier.size(), bytes});
                 bytes += of_tier.size() * tier.row_bytes();
               });
   window->codes.resize(bytes);
   std::vector<uint8_t> unread(distinct.size());
   GatherOutcome outcome;
-  for (size_t t = 0; t < window->tiers.size(); ++t) {
-    const Window::TierRows& of_tier = window->tiers[t];
-    const uint64_t end =
-        t + 1 < window->tiers.size() ? window->tiers[t + 1].first_slot : distinct.size();
+  for (const Window::TierRows& part : window->tiers) {
     outcome.Add(table_.gather().ReadEncoded(
-        *of_tier.tier, std::span(distinct).subspan(of_tier.first_slot, end - of_tier.first_slot),
-        std::nullopt, window->codes.data() + of_tier.first_byte,
-        unread.data() + of_tier.first_slot));
+        *part.tier, std::span(distinct).subspan(part.first_slot, part.end_slot - part.first_slot),
+        std::nullopt, window->codes.data() + part.first_byte, unread.data() + part.first_slot));
   }
   window->chunks = outcome.chunks;
   if (outcome.failures.empty()) return Status::Ok();
@@ -231,14 +222,12 @@ Status BulkJob::HandOut(const Window& window, const Window::Part& part, uint64_t
                                      values_a_row_};
   std::vector<const std::byte*> codes;
   std::vector<uint64_t> to;
-  for (size_t t = 0; t < window.tiers.size(); ++t) {
-    const Window::TierRows& of_tier = window.tiers[t];
-    const uint64_t end = t + 1 < window.tiers.size() ? window.tiers[t + 1].first_slot : UINT64_MAX;
+  for (const Window::TierRows& of_tier : window.tiers) {
     codes.clear();
     to.clear();
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t slot = window.slots[first + i];
-      if (slot == Window::kNone || slot < of_tier.first_slot || slot >= end) continue;
+      const uint32_t slot = window.slots[first + i];  // kNone is beyond every end
+      if (slot < of_tier.first_slot || slot >= of_tier.end_slot) continue;
       codes.push_back(window.codes.data() + of_tier.first_byte +
                       (slot - of_tier.first_slot) * of_tier.tier->row_bytes());
       to.push_back(i);
@@ -246,7 +235,6 @@ Status BulkJob::HandOut(const Window& window, const Window::Part& part, uint64_t
     of_tier.tier->codec->DecodeGather(codes.data(), to.data(), codes.size(), target);
   }
   BulkRows rows;
-  rows.first = report_.keys;
   rows.count = count;
   rows.values_a_row = values_a_row_;
   rows.data = values_.data();
@@ -256,34 +244,14 @@ Status BulkJob::HandOut(const Window& window, const Window::Part& part, uint64_t
   rows.states = std::span(window.states).subspan(first, count);
   rows.keys = part.batch.get();
   rows.first_in_batch = part.first_in_batch + begin;
-  for (uint64_t i = 0; i < count; ++i) {
-    const RowState state = rows.states[i];
-    report_.found += state == RowState::kFound;
-    report_.unread += state == RowState::kUnread;
-    report_.missing += state == RowState::kMissing;
-    if (state == RowState::kMissing && options_.lookup.on_missing == OnMissing::kError) {
-      return Status::NotFound("table '" + table_.info().name + "' does not hold key number " +
-                              std::to_string(report_.keys + i) + " of the stream");
-    }
-  }
-  EDO_RETURN_IF_ERROR(sink_(rows));
-  report_.keys += count;
-  if (options_.progress && !options_.progress({report_.keys, 0, report_.keys, "rows"})) {
-    return Status::Cancelled("the bulk lookup was cancelled");
-  }
-  return Status::Ok();
+  return output_.HandOut(rows);
 }
 
 Status BulkJob::HandOut(const Window& window) {
-  ++report_.windows;
-  report_.chunks += window.chunks;
-  if (unread_.ok() && !window.failures.empty()) unread_ = WorstOf(window.failures);
-  for (const ReadFailure& failure : window.failures) {
-    if (report_.failures.size() < kMostFailures) report_.failures.push_back(failure);
-  }
+  output_.BeginWindow(window.chunks, window.failures);
   for (const Window::Part& part : window.parts) {
-    for (uint64_t begin = 0; begin < part.count; begin += kRowsAPiece) {
-      EDO_RETURN_IF_ERROR(HandOut(window, part, begin, std::min(kRowsAPiece, part.count - begin)));
+    for (uint64_t begin = 0; begin < part.count; begin += kBulkPiece) {
+      EDO_RETURN_IF_ERROR(HandOut(window, part, begin, std::min(kBulkPiece, part.count - begin)));
     }
   }
   return Status::Ok();
@@ -291,31 +259,57 @@ Status BulkJob::HandOut(const Window& window) {
 
 Status BulkJob::Run() {
   EDO_RETURN_IF_ERROR(table_.CheckOutput(options_.lookup));
-  EDO_ASSIGN_OR_RETURN(std::unique_ptr<Window> window, ReadWindow());
-  while (window != nullptr) {
-    // Destroyed on every way out, which waits for it.
-    std::future<Result<std::unique_ptr<Window>>> next =
-        std::async(std::launch::async, [this] { return ReadWindow(); });
-    EDO_RETURN_IF_ERROR(HandOut(*window));
-    window.reset();
-    EDO_ASSIGN_OR_RETURN(window, next.get());
-  }
-  report_.complete = true;
+  EDO_RETURN_IF_ERROR(ForEachWindow([this] { return ReadWindow(); },
+                                    [this](const Window& window) { return HandOut(window); }));
+  const Status end = output_.End();
+  const BulkReport& counted = output_.report();
   StoreCounters& counters = table_.shared_context()->counters;
-  counters.lookups.fetch_add(report_.windows, std::memory_order_relaxed);
-  counters.rows_found.fetch_add(report_.found, std::memory_order_relaxed);
-  counters.keys_missing.fetch_add(report_.missing, std::memory_order_relaxed);
-  counters.rows_unread.fetch_add(report_.unread, std::memory_order_relaxed);
-  counters.chunks_read.fetch_add(report_.chunks, std::memory_order_relaxed);
-  if (!unread_.ok()) {
-    return Status(unread_.code(), std::string(unread_.message()) + " [" +
-                                      std::to_string(report_.unread) + " of " +
-                                      std::to_string(report_.keys) + " rows are unread]");
+  counters.lookups.fetch_add(counted.windows, std::memory_order_relaxed);
+  counters.rows_found.fetch_add(counted.found, std::memory_order_relaxed);
+  counters.keys_missing.fetch_add(counted.missing, std::memory_order_relaxed);
+  counters.rows_unread.fetch_add(counted.unread, std::memory_order_relaxed);
+  counters.chunks_read.fetch_add(counted.chunks, std::memory_order_relaxed);
+  return end;
+}
+
+}  // namespace
+
+void BulkOutput::BeginWindow(uint64_t chunks, std::span<const ReadFailure> failures) {
+  ++report_.windows;
+  report_.chunks += chunks;
+  if (unread_.ok() && !failures.empty()) unread_ = WorstOf(failures);
+  for (const ReadFailure& failure : failures) {
+    if (report_.failures.size() < kMostFailures) report_.failures.push_back(failure);
+  }
+}
+
+Status BulkOutput::HandOut(BulkRows rows) {
+  rows.first = report_.keys;
+  for (uint64_t i = 0; i < rows.count; ++i) {
+    const RowState state = rows.states[i];
+    report_.found += state == RowState::kFound;
+    report_.unread += state == RowState::kUnread;
+    report_.missing += state == RowState::kMissing;
+    if (state == RowState::kMissing && options_.lookup.on_missing == OnMissing::kError) {
+      return Status::NotFound("table '" + table_.name + "' does not hold key number " +
+                              std::to_string(report_.keys + i) + " of the stream");
+    }
+  }
+  EDO_RETURN_IF_ERROR(sink_(rows));
+  report_.keys += rows.count;
+  if (options_.progress && !options_.progress({report_.keys, 0, report_.keys, "rows"})) {
+    return Status::Cancelled("the bulk lookup was cancelled");
   }
   return Status::Ok();
 }
 
-}  // namespace
+Status BulkOutput::End() {
+  report_.complete = true;
+  if (unread_.ok()) return Status::Ok();
+  return Status(unread_.code(), std::string(unread_.message()) + " [" +
+                                    std::to_string(report_.unread) + " of " +
+                                    std::to_string(report_.keys) + " rows are unread]");
+}
 
 Status RunBulkLookup(const TableImpl& table, const KeySource& source, const BulkOptions& options,
                      const BulkSink& sink, BulkReport* report) {

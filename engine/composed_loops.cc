@@ -1,26 +1,17 @@
-// The loops of a composed table, and the ticket over its parts' tickets.
+// The bulk job of a composed table, and the ticket over its parts' tickets.
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <deque>
-#include <future>
 #include <mutex>
 #include <string>
 #include <utility>
 
-#include "engine/backends.h"
+#include "engine/bulk_lookup.h"
 #include "engine/composed_table.h"
 #include "engine/lookup.h"
 #include "kernels/float_convert.h"
 
 namespace edo::engine {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double Since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // What failed worst: damage before a deadline or a cancellation.
 void Worsen(Status* status, const Status& other) {
@@ -98,177 +89,25 @@ class JointTicket final : public PrefetchTicket {
   const uint64_t keys_, missing_;
 };
 
-class ComposedPipeline final : public Pipeline {
- public:
-  ComposedPipeline(const ComposedTable* table, KeySource source, const PipelineOptions& options,
-                   std::shared_ptr<kernels::Backend> device)
-      : table_(table),
-        source_(std::move(source)),
-        options_(options),
-        device_(std::move(device)),
-        busy_before_(table->context().prefetcher->reads().busy_seconds()) {
-    options_.lookup.out_stride = 0;
-    options_.lookup.deadline.reset();
-  }
-  ~ComposedPipeline() override {
-    lookup_.reset();
-    if (device_ != nullptr) device_->Free(device_values_, device_bytes_);
-  }
-
-  Result<bool> Next(PipelineBatch* batch) override {
-    if (number_ > 0 && !spent_) stats_.compute_seconds += Since(returned_);
-    lookup_.reset();
-    current_ = {};
-    *batch = {};
-    ReadAhead();
-    if (ahead_.empty()) {
-      spent_ = true;
-      if (!source_error_.ok()) return source_error_;
-      return false;
-    }
-    current_ = std::move(ahead_.front());
-    ahead_.pop_front();
-    const Clock::time_point start = Clock::now();
-    if (current_.ticket) {
-      (void)current_.ticket->Wait();  // what it could not read, the lookup will say
-      stats_.rows_staged += current_.ticket->report().staged;
-      stats_.stall_seconds += Since(start);
-    }
-    const Clock::time_point ready = Clock::now();
-    batch->status = Lookup(&batch->report);
-    (current_.ticket ? stats_.lookup_seconds : stats_.stall_seconds) += Since(ready);
-    batch->number = number_++;
-    batch->keys = &current_.keys;
-    batch->data = device_ != nullptr ? device_values_ : values_.data();
-    if (device_ == nullptr && options_.lookup.out_type == FloatType::kF32) {
-      batch->values = {reinterpret_cast<const float*>(values_.data()),
-                       values_.size() / sizeof(float)};
-    }
-    ++stats_.batches;
-    stats_.rows += current_.keys.size();
-    returned_ = Clock::now();
-    return true;
-  }
-  PipelineStats stats() const override {
-    PipelineStats stats = stats_;
-    stats.read_seconds = table_->context().prefetcher->reads().busy_seconds() - busy_before_;
-    return stats;
-  }
-
- private:
-  struct Ahead {
-    KeyBatch keys;
-    std::unique_ptr<PrefetchTicket> ticket;  // null: not asked for yet, or could not be
-    bool asked = false;
-  };
-
-  void ReadAhead() {
-    while (!source_done_ && ahead_.size() <= options_.depth) {
-      Ahead next;
-      Result<bool> more = source_(&next.keys);
-      Status s = more.status();
-      if (s.ok() && *more) {
-        s = table_->KeysOf(next.keys, options_.lookup)
-                .status()
-                .WithContext("batch " + std::to_string(number_ + ahead_.size()));
-      }
-      if (!s.ok() || !*more) {
-        source_done_ = true;
-        source_error_ = s;
-        break;
-      }
-      ahead_.push_back(std::move(next));
-    }
-    PrefetchOptions options;
-    options.when_full = PrefetchOptions::WhenFull::kRefuse;
-    for (Ahead& batch : ahead_) {
-      if (batch.asked || batch.keys.size() == 0) continue;
-      auto ticket = batch.keys.rows.empty()
-                        ? table_->Prefetch(std::span<const int64_t>(batch.keys.ids), options)
-                        : table_->PrefetchRows(batch.keys.rows, options);
-      if (ticket.status().code() == StatusCode::kBusy) return;  // asked for again
-      batch.asked = true;
-      if (ticket.ok()) batch.ticket = std::move(*ticket);
-    }
-  }
-
-  Status Lookup(LookupReport* report) {
-    const KeyBatch& keys = current_.keys;
-    const uint64_t bytes = keys.size() * uint64_t{table_->ValuesOf(options_.lookup)} *
-                           FloatTypeBytes(options_.lookup.out_type);
-    if (device_ == nullptr) {
-      values_.resize(bytes);
-      if (keys.rows.empty()) {
-        return table_->Lookup(std::span<const int64_t>(keys.ids), options_.lookup, values_.data(),
-                              report);
-      }
-      return table_->LookupRows(keys.rows, options_.lookup, values_.data(), report);
-    }
-    if (bytes > device_bytes_) {
-      device_->Free(device_values_, device_bytes_);
-      device_values_ = nullptr;
-      device_bytes_ = 0;
-      EDO_ASSIGN_OR_RETURN(device_values_, device_->Allocate(bytes));
-      device_bytes_ = bytes;
-    }
-    // Row numbers of a composed table are its keys. (A padding id is for keys, not for rows.)
-    LookupOptions options = options_.lookup;
-    if (!keys.rows.empty()) options.padding_id.reset();
-    const std::vector<int64_t> rows(keys.rows.begin(), keys.rows.end());
-    EDO_ASSIGN_OR_RETURN(
-        lookup_, table_->LookupOnDevice(std::span<const int64_t>(rows.empty() ? keys.ids : rows),
-                                        options, device_values_, options_.stream));
-    return lookup_->Finish(report);
-  }
-
-  const ComposedTable* const table_;
-  const KeySource source_;
-  PipelineOptions options_;
-  const std::shared_ptr<kernels::Backend> device_;  // null: rows go to the host
-  const double busy_before_;
-  Ahead current_;
-  std::deque<Ahead> ahead_;
-  bool source_done_ = false;
-  Status source_error_;  // comes behind the batches that were there before it
-  bool spent_ = false;
-  uint64_t number_ = 0;
-  std::vector<std::byte> values_;
-  void* device_values_ = nullptr;
-  uint64_t device_bytes_ = 0;
-  std::unique_ptr<DeviceLookup> lookup_;
-  Clock::time_point returned_{};
-  PipelineStats stats_;
-};
-
 // Windows of the stream, composed with each chunk read once a window; the next one is read while
 // one is handed out.
 class ComposedBulk {
  public:
   ComposedBulk(const ComposedTable& table, const KeySource& source, const BulkOptions& options,
                const BulkSink& sink)
-      : table_(table), source_(source), options_(options), sink_(sink) {
+      : table_(table), source_(source), options_(options), output_(table.info(), options_, sink) {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
-    width_ = table.ValuesOf(options_.lookup);
+    width_ = ValuesOf(options_.lookup, table.info());
   }
 
   Status Run() {
     EDO_RETURN_IF_ERROR(table_.CheckOutput(options_.lookup));
-    EDO_ASSIGN_OR_RETURN(std::unique_ptr<Window> window, ReadWindow());
-    while (window != nullptr) {
-      std::future<Result<std::unique_ptr<Window>>> next =
-          std::async(std::launch::async, [this] { return ReadWindow(); });
-      EDO_RETURN_IF_ERROR(HandOut(*window));
-      window.reset();
-      EDO_ASSIGN_OR_RETURN(window, next.get());
-    }
-    report_.complete = true;
-    if (unread_.ok()) return Status::Ok();
-    return Status(unread_.code(), std::string(unread_.message()) + " [" +
-                                      std::to_string(report_.unread) + " of " +
-                                      std::to_string(report_.keys) + " rows are unread]");
+    EDO_RETURN_IF_ERROR(ForEachWindow([this] { return ReadWindow(); },
+                                      [this](const Window& window) { return HandOut(window); }));
+    return output_.End();
   }
-  BulkReport& report() { return report_; }
+  BulkReport& report() { return output_.report(); }
 
  private:
   struct Part {
@@ -335,16 +174,10 @@ class ComposedBulk {
   }
 
   Status HandOut(const Window& window) {
-    ++report_.windows;
-    report_.chunks += window.chunks;
-    if (unread_.ok() && !window.failures.empty()) unread_ = WorstOf(window.failures);
-    for (const ReadFailure& failure : window.failures) {
-      if (report_.failures.size() < 100) report_.failures.push_back(failure);
-    }
+    output_.BeginWindow(window.chunks, window.failures);
     for (const Part& part : window.parts) {
-      for (uint64_t begin = 0; begin < part.count; begin += 4096) {
-        EDO_RETURN_IF_ERROR(
-            HandOut(window, part, begin, std::min<uint64_t>(4096, part.count - begin)));
+      for (uint64_t begin = 0; begin < part.count; begin += kBulkPiece) {
+        EDO_RETURN_IF_ERROR(HandOut(window, part, begin, std::min(kBulkPiece, part.count - begin)));
       }
     }
     return Status::Ok();
@@ -353,7 +186,6 @@ class ComposedBulk {
   Status HandOut(const Window& window, const Part& part, uint64_t begin, uint64_t count) {
     const uint64_t first = part.first + begin;
     BulkRows rows;
-    rows.first = report_.keys;
     rows.count = count;
     rows.values_a_row = width_;
     const std::span<const float> values =
@@ -372,27 +204,13 @@ class ComposedBulk {
     rows.states = std::span(window.keys.states).subspan(first, count);
     rows.keys = part.batch.get();
     rows.first_in_batch = part.first_in_batch + begin;
-    for (uint64_t i = 0; i < count; ++i) {
-      report_.found += rows.states[i] == RowState::kFound;
-      report_.unread += rows.states[i] == RowState::kUnread;
-      report_.missing += rows.states[i] == RowState::kMissing;
-      if (rows.states[i] == RowState::kMissing && options_.lookup.on_missing == OnMissing::kError) {
-        return Status::NotFound("table '" + table_.info().name + "' does not hold key number " +
-                                std::to_string(report_.keys + i) + " of the stream");
-      }
-    }
-    EDO_RETURN_IF_ERROR(sink_(rows));
-    report_.keys += count;
-    if (options_.progress && !options_.progress({report_.keys, 0, report_.keys, "rows"})) {
-      return Status::Cancelled("the bulk lookup was cancelled");
-    }
-    return Status::Ok();
+    return output_.HandOut(rows);
   }
 
   const ComposedTable& table_;
   const KeySource& source_;
   BulkOptions options_;
-  const BulkSink& sink_;
+  BulkOutput output_;
   uint32_t width_ = 0;
   // Of the thread that reads.
   std::shared_ptr<const KeyBatch> batch_;  // that the last window did not use up
@@ -401,8 +219,6 @@ class ComposedBulk {
   bool source_done_ = false;
   Status source_error_;
   std::vector<uint16_t> half_;
-  BulkReport report_;
-  Status unread_;
 };
 
 }  // namespace
@@ -410,27 +226,6 @@ class ComposedBulk {
 std::unique_ptr<PrefetchTicket> JoinTickets(std::vector<std::unique_ptr<PrefetchTicket>> tickets,
                                             uint64_t keys, uint64_t missing) {
   return std::make_unique<JointTicket>(std::move(tickets), keys, missing);
-}
-
-Result<std::unique_ptr<Pipeline>> StartComposedPipeline(const ComposedTable* table,
-                                                        KeySource source,
-                                                        const PipelineOptions& options) {
-  const auto wrong = [&](const std::string& what) {
-    return Status::InvalidArgument("table '" + table->info().name + "': " + what);
-  };
-  if (!source) return wrong("a pipeline without a source of keys");
-  if (options.depth < 1 || options.depth > 64) {
-    return wrong("pipeline depth " + std::to_string(options.depth) + "; allowed are 1 to 64");
-  }
-  LookupOptions lookup = options.lookup;
-  lookup.out_stride = 0;
-  EDO_RETURN_IF_ERROR(table->CheckOutput(lookup));
-  std::shared_ptr<kernels::Backend> device;
-  if (options.on_device) {
-    EDO_ASSIGN_OR_RETURN(device, DeviceOf(table->context()));
-  }
-  return std::unique_ptr<Pipeline>(
-      std::make_unique<ComposedPipeline>(table, std::move(source), options, std::move(device)));
 }
 
 Status RunComposedBulk(const ComposedTable& table, const KeySource& source,

@@ -8,6 +8,8 @@
 #include "engine/bag_check.h"
 #include "engine/lookup.h"
 #include "engine/part_hash.h"
+#include "engine/pipeline.h"
+#include "engine/tier.h"
 #include "kernels/float_convert.h"
 
 namespace edo::engine {
@@ -174,19 +176,6 @@ ComposedTable::ComposedTable(std::shared_ptr<StoreContext> context, storage::Tab
                              std::vector<std::shared_ptr<const Table>> parts)
     : context_(std::move(context)), record_(std::move(record)), parts_(std::move(parts)) {}
 
-Status ComposedTable::CheckOutput(const LookupOptions& options) const {
-  const auto wrong = [&](const std::string& what) {
-    return Status::InvalidArgument("table '" + info().name + "': " + what);
-  };
-  if (options.dims > info().dim) {
-    return wrong("the first " + std::to_string(options.dims) + " values of rows of dim " +
-                 std::to_string(info().dim));
-  }
-  if (options.out_stride == 0 || options.out_stride >= ValuesOf(options)) return Status::Ok();
-  return wrong("out_stride " + std::to_string(options.out_stride) + " is less than " +
-               (options.dims == 0 ? "dim " : "dims ") + std::to_string(ValuesOf(options)));
-}
-
 Status ComposedTable::NoRowNumbers() const {
   return Status::Unsupported("table '" + info().name +
                              "' holds every 64-bit id and has no row numbers; ask by id");
@@ -218,21 +207,26 @@ Result<ComposedTable::Keys> ComposedTable::KeysOfRows(std::span<const uint64_t> 
   return keys;
 }
 
-Result<ComposedTable::Keys> ComposedTable::KeysOf(const KeyBatch& batch,
-                                                  const LookupOptions& options) const {
-  const int kinds = !batch.rows.empty() + !batch.ids.empty() + !batch.tokens.empty();
+Status ComposedTable::CheckKeys(const KeyBatch& keys) const {
+  const int kinds = !keys.rows.empty() + !keys.ids.empty() + !keys.tokens.empty();
   if (kinds > 1) {
     return Status::InvalidArgument("table '" + info().name +
                                    "': a batch holds keys of more than one kind");
   }
-  if (!batch.tokens.empty()) return NoTokens();
+  if (!keys.tokens.empty()) return NoTokens();
+  return !keys.rows.empty() && info().every_id ? NoRowNumbers() : Status::Ok();
+}
+
+Result<ComposedTable::Keys> ComposedTable::KeysOf(const KeyBatch& batch,
+                                                  const LookupOptions& options) const {
+  EDO_RETURN_IF_ERROR(CheckKeys(batch));
   if (!batch.rows.empty()) return KeysOfRows(batch.rows);
   return KeysOfIds(batch.ids, options);
 }
 
 Status ComposedTable::Compose(Keys* keys, const LookupOptions& options, bool by_disk, float* values,
                               std::vector<ReadFailure>* failures, uint64_t* chunks) const {
-  const uint32_t width = ValuesOf(options);
+  const uint32_t width = ValuesOf(options, info());
   const storage::Composition& composition = *record_.composition;
   std::vector<uint64_t> ids;
   std::vector<size_t> places;
@@ -338,7 +332,7 @@ Status ComposedTable::LookupKeys(Keys keys, const LookupOptions& options, void* 
   if (out == nullptr && count > 0) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
   }
-  const uint32_t width = ValuesOf(options);
+  const uint32_t width = ValuesOf(options, info());
   const Output output(options, width, out);
   const uint64_t most = std::clamp<uint64_t>(kPieceValues / width, 1, kMostKeys);
   std::vector<float> values(std::min<uint64_t>(most, count) * width);
@@ -396,7 +390,7 @@ Status ComposedTable::PoolKeys(Keys keys, const Bags& bags, const LookupOptions&
   if (out == nullptr && !bags.offsets.empty()) {
     return Status::InvalidArgument("table '" + info().name + "': `out` is null");
   }
-  const uint32_t width = ValuesOf(options);
+  const uint32_t width = ValuesOf(options, info());
   const Output output(options, width, out);
   const uint64_t most = std::clamp<uint64_t>(kPieceValues / width, 1, kMostKeys);
   std::vector<float> values(std::min<uint64_t>(most, count) * width);
@@ -473,7 +467,7 @@ Result<std::unique_ptr<PrefetchTicket>> ComposedTable::PrefetchKeys(
   }
   uint64_t bytes = 0;
   for (const auto& part : parts_) {
-    bytes += ids.size() * (part->info().row_bytes + kTicketBytesAKey);
+    bytes += ids.size() * (LargestRowBytes(part->info()) + kTicketBytesAKey);
   }
   // All its parts' tickets live as long as it does.
   if (bytes > context_->options.prefetch_bytes) {
@@ -514,7 +508,7 @@ Result<std::unique_ptr<PrefetchTicket>> ComposedTable::Prefetch(
 }
 Result<std::unique_ptr<Pipeline>> ComposedTable::MakePipeline(
     KeySource source, const PipelineOptions& options) const {
-  return StartComposedPipeline(this, std::move(source), options);
+  return StartPipeline(this, std::move(source), options);
 }
 Status ComposedTable::BulkLookup(const KeySource& source, const BulkOptions& options,
                                  const BulkSink& sink, BulkReport* report) const {
@@ -549,7 +543,7 @@ Result<std::unique_ptr<DeviceLookup>> ComposedTable::OnDevice(uint64_t rows, con
     return std::unique_ptr<DeviceLookup>(
         std::make_unique<DoneLookup>(status, std::move(report), nullptr, nullptr));
   }
-  const Output output(options, ValuesOf(options), out);
+  const Output output(options, ValuesOf(options, info()), out);
   const uint64_t row_bytes = output.values * FloatTypeBytes(output.type);
   EDO_ASSIGN_OR_RETURN(auto buffer, buffers->Take(rows * row_bytes, 0));
   LookupOptions packed = options;
@@ -629,7 +623,11 @@ Result<std::unique_ptr<DeviceLookup>> ComposedTable::LookupRowsOnDevice(
   EDO_ASSIGN_OR_RETURN(
       const auto rows,
       Down(*context_, reinterpret_cast<const uint64_t*>(row_numbers), count, stream));
-  return OnDevice(count, nullptr, options, out, stream,
+  return LookupHostRowsOnDevice(rows, options, out, stream);
+}
+Result<std::unique_ptr<DeviceLookup>> ComposedTable::LookupHostRowsOnDevice(
+    std::span<const uint64_t> rows, const LookupOptions& options, void* out, void* stream) const {
+  return OnDevice(rows.size(), nullptr, options, out, stream,
                   [&](const LookupOptions& host, void* to, LookupReport* report) {
                     return LookupRows(rows, host, to, report);
                   });

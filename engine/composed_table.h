@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "edo/table.h"
+#include "engine/inner_table.h"
 #include "engine/store_context.h"
 #include "storage/catalog.h"
 
@@ -24,7 +25,7 @@ Result<uint32_t> ComposedDim(ComposedOp op, std::span<const TableInfo* const> pa
 // That a call is for tables that hold rows themselves.
 Status RefuseComposed(const Table& table, std::string_view call);
 
-class ComposedTable : public Table {
+class ComposedTable : public InnerTable {
  public:
   // `parts`: one handle a part of the record's composition, checked.
   ComposedTable(std::shared_ptr<StoreContext> context, storage::TableRecord record,
@@ -88,9 +89,15 @@ class ComposedTable : public Table {
   Result<std::vector<std::string>> TextKeysOf(std::span<const uint64_t> row_numbers) const override;
   Result<std::unique_ptr<TableScan>> Scan(const ScanOptions& options) const override;
 
-  const StoreContext& context() const { return *context_; }
+  const StoreContext& context() const override { return *context_; }
+  const TableImpl* stored() const override { return nullptr; }
+  Status CheckKeys(const KeyBatch& keys) const override;
+  Result<std::unique_ptr<DeviceLookup>> LookupHostRowsOnDevice(std::span<const uint64_t> rows,
+                                                               const LookupOptions& options,
+                                                               void* out,
+                                                               void* stream) const override;
 
-  // For the loops (composed_loops.cc). Ids, and what became of each: kFound is still to be read.
+  // For the bulk job (composed_loops.cc). Ids, and what became of each: kFound is still to be read.
   struct Keys {
     std::vector<uint64_t> ids;
     std::vector<RowState> states;
@@ -100,10 +107,6 @@ class ComposedTable : public Table {
   // that could not be read become kUnread. `by_disk`: past the caches (Table::BulkLookup).
   Status Compose(Keys* keys, const LookupOptions& options, bool by_disk, float* values,
                  std::vector<ReadFailure>* failures, uint64_t* chunks) const;
-  Status CheckOutput(const LookupOptions& options) const;
-  uint32_t ValuesOf(const LookupOptions& options) const {
-    return options.dims == 0 ? info().dim : options.dims;
-  }
 
  private:
   Status NoRowNumbers() const;
@@ -129,9 +132,6 @@ class ComposedTable : public Table {
   const std::vector<std::shared_ptr<const Table>> parts_;
 };
 
-Result<std::unique_ptr<Pipeline>> StartComposedPipeline(const ComposedTable* table,
-                                                        KeySource source,
-                                                        const PipelineOptions& options);
 Status RunComposedBulk(const ComposedTable& table, const KeySource& source,
                        const BulkOptions& options, const BulkSink& sink, BulkReport* report);
 // One ticket over tickets of the parts; it has `missing` keys beside theirs.

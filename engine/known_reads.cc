@@ -49,13 +49,7 @@ void KnownReads::Append(const KeyBatch& keys) {
   }
   std::vector<uint64_t> kept;
   for (const Tier& tier : table_->tiers()) {
-    std::span<const uint64_t> of_tier = rows;
-    if (tier.first_row() != 0) {  // rows of tiers before it become larger than any
-      kept.assign(rows.begin(), rows.end());
-      for (uint64_t& row : kept) row -= tier.first_row();
-      of_tier = kept;
-    }
-    if (!cache_->AppendBatch(*PlaceOf(tier), of_tier).ok()) return End();
+    if (!cache_->AppendBatch(*PlaceOf(tier), NumbersIn(tier, rows, &kept)).ok()) return End();
   }
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/backends.h"
+#include "engine/inner_table.h"
 #include "engine/known_reads.h"
-#include "engine/table_impl.h"
 
 namespace edo {
 namespace engine {
@@ -24,7 +24,7 @@ double Since(Clock::time_point start) {
 
 class PipelineImpl : public Pipeline {
  public:
-  PipelineImpl(const TableImpl* table, KeySource source, const PipelineOptions& options,
+  PipelineImpl(const InnerTable* table, KeySource source, const PipelineOptions& options,
                std::shared_ptr<kernels::Backend> device)
       : table_(table),
         source_(std::move(source)),
@@ -33,7 +33,9 @@ class PipelineImpl : public Pipeline {
         busy_before_(table->context().prefetcher->reads().busy_seconds()) {
     options_.lookup.out_stride = 0;
     options_.lookup.deadline.reset();
-    if (options_.look_ahead > options_.depth) known_reads_.emplace(table, device_ != nullptr);
+    if (options_.look_ahead > options_.depth && table->stored() != nullptr) {
+      known_reads_.emplace(table->stored(), device_ != nullptr);
+    }
   }
 
   ~PipelineImpl() override {
@@ -66,7 +68,7 @@ class PipelineImpl : public Pipeline {
   Status Lookup(const KeyBatch& keys, LookupReport* report);
   Status LookupOnDevice(const KeyBatch& keys, LookupReport* report);
 
-  const TableImpl* const table_;
+  const InnerTable* const table_;
   const KeySource source_;
   PipelineOptions options_;
   const std::shared_ptr<kernels::Backend> device_;  // null: rows go to the host
@@ -106,7 +108,7 @@ Result<std::unique_ptr<PrefetchTicket>> PipelineImpl::Ask(const KeyBatch& keys) 
 }
 
 void PipelineImpl::TakeKeys() {
-  const size_t wanted = std::max(options_.depth, options_.look_ahead) + size_t{1};
+  const size_t wanted = (known_reads_ ? options_.look_ahead : options_.depth) + size_t{1};
   while (!source_done_ && ahead_.size() < wanted) {
     Ahead next;
     Result<bool> more = source_(&next.keys);
@@ -218,7 +220,7 @@ Result<bool> PipelineImpl::Next(PipelineBatch* batch) {
 
 }  // namespace
 
-Result<std::unique_ptr<Pipeline>> StartPipeline(const TableImpl* table, KeySource source,
+Result<std::unique_ptr<Pipeline>> StartPipeline(const InnerTable* table, KeySource source,
                                                 const PipelineOptions& options) {
   const auto wrong = [&](const std::string& what) {
     return Status::InvalidArgument("table '" + table->info().name + "': " + what);

@@ -7,9 +7,9 @@
 
 namespace edo::engine {
 
-class TableImpl;
+class InnerTable;
 
-Result<std::unique_ptr<Pipeline>> StartPipeline(const TableImpl* table, KeySource source,
+Result<std::unique_ptr<Pipeline>> StartPipeline(const InnerTable* table, KeySource source,
                                                 const PipelineOptions& options);
 
 }  // namespace edo::engine

@@ -1,6 +1,5 @@
 #include "engine/prefetcher.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/backends.h"
@@ -40,9 +39,7 @@ Result<std::unique_ptr<PrefetchTicket>> Prefetcher::Start(const TableImpl* table
                                                           const PrefetchOptions& options) {
   const TableInfo& info = table->info();
   if (options.to_device) EDO_RETURN_IF_ERROR(DeviceOf(table->context()).status());
-  uint64_t row_bytes = 0;  // of the largest
-  for (const Tier& tier : table->tiers()) row_bytes = std::max(row_bytes, tier.row_bytes());
-  const uint64_t bytes = keys.size() * (row_bytes + kTicketBytesAKey);
+  const uint64_t bytes = keys.size() * (LargestRowBytes(info) + kTicketBytesAKey);
   if (bytes > most_bytes_) {
     return Status::InvalidArgument("table '" + info.name + "': a prefetch of " +
                                    std::to_string(keys.size()) + " keys may need " +

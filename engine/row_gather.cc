@@ -162,15 +162,6 @@ GatherOutcome ReadCodesByChunk(const StoreContext& context, const Tier& tier,
   return outcome;
 }
 
-// Rows of a table as its tier numbers them; in `kept`, unless they are the same.
-std::span<const uint64_t> OfTier(const Tier& tier, std::span<const uint64_t> rows,
-                                 std::vector<uint64_t>* kept) {
-  if (tier.first_row() == 0) return rows;
-  kept->assign(rows.begin(), rows.end());
-  for (uint64_t& row : *kept) row -= tier.first_row();
-  return *kept;
-}
-
 }  // namespace
 
 GatherOutcome RowGather::ReadEncoded(const Tier& tier, std::span<const uint64_t> rows,
@@ -178,7 +169,7 @@ GatherOutcome RowGather::ReadEncoded(const Tier& tier, std::span<const uint64_t>
                                      uint8_t* unread) const {
   std::fill_n(unread, rows.size(), uint8_t{0});
   std::vector<uint64_t> kept;
-  return ReadCodesByChunk(*context_, tier, OfTier(tier, rows, &kept), nullptr, deadline, codes,
+  return ReadCodesByChunk(*context_, tier, NumbersIn(tier, rows, &kept), nullptr, deadline, codes,
                           unread, nullptr);
 }
 
@@ -191,7 +182,7 @@ GatherOutcome RowGather::ReadEncodedCached(const Tier& tier, std::span<const uin
   std::fill_n(unread, rows.size(), uint8_t{0});
   std::vector<uint32_t> misses;
   std::vector<uint64_t> kept, wanted;
-  rows = OfTier(tier, rows, &kept);
+  rows = NumbersIn(tier, rows, &kept);
   for (size_t begin = 0; begin < rows.size(); begin += kRowsALook) {
     const auto window = rows.subspan(begin, std::min(kRowsALook, rows.size() - begin));
     std::byte* const to = codes + begin * tier.row_bytes();

@@ -118,16 +118,17 @@ class GenerationPin {
   // in the caches; `read_dims` as in ReadOptions. kInvalidArgument when a cache holds not even one
   // block of such rows; a cache that has no room beside other tables is done without, which the log
   // says.
-  // `cached` false, of the first to open it: it gets no places. `base_only`: where its codec refines
-  // another, only that is read.
+  // `cached` false, of the first to open it: it gets no places. `base_only`: where its codec
+  // refines another, only that is read.
   struct OpenOptions {
     uint32_t read_dims = 0;
     bool base_only = false;
     bool cached = true;
   };
   Result<OpenedGeneration> Open(const storage::TableRecord& record, const OpenOptions& options);
-  // How kernels of the context's device decode the generation's rows by a codec that Open gave: what
-  // it has learned is copied there when it is first asked for, beside the budgets of the caches.
+  // How kernels of the context's device decode the generation's rows by a codec that Open gave:
+  // what it has learned is copied there when it is first asked for, beside the budgets of the
+  // caches.
   Result<kernels::RowFormat> DeviceFormat(const storage::Codec& codec);
 
  private:

@@ -66,19 +66,6 @@ Result<std::unique_ptr<TableImpl>> TableImpl::Make(std::shared_ptr<StoreContext>
       new TableImpl(std::move(context), std::move(record), std::move(tiers)));
 }
 
-Status TableImpl::CheckOutput(const LookupOptions& options) const {
-  if (options.dims > info().dim) {
-    return Status::InvalidArgument("table '" + info().name + "': the first " +
-                                   std::to_string(options.dims) + " values of rows of dim " +
-                                   std::to_string(info().dim));
-  }
-  const uint32_t values = ValuesOf(options, info());
-  if (options.out_stride == 0 || options.out_stride >= values) return Status::Ok();
-  return Status::InvalidArgument("table '" + info().name + "': out_stride " +
-                                 std::to_string(options.out_stride) + " is less than " +
-                                 (options.dims == 0 ? "dim " : "dims ") + std::to_string(values));
-}
-
 Status TableImpl::WrongKeyKind(std::string_view asked) const {
   return Status::InvalidArgument("table '" + info().name + "' has " +
                                  std::string(KeyKindName(info().key_kind)) + " keys, not " +

@@ -12,6 +12,7 @@
 
 #include "edo/store.h"
 #include "edo/table.h"
+#include "engine/inner_table.h"
 #include "engine/row_gather.h"
 #include "engine/store_context.h"
 #include "engine/tier.h"
@@ -32,10 +33,7 @@ struct Resolved {
   uint64_t pages_read = 0;
 };
 
-// Values of a row that a lookup asks for, and where they go.
-inline uint32_t ValuesOf(const LookupOptions& options, const TableInfo& info) {
-  return options.dims == 0 ? info.dim : options.dims;
-}
+// Where the values that a lookup asks for go.
 inline storage::DecodeTarget TargetOf(const LookupOptions& options, const TableInfo& info,
                                       void* out) {
   const uint32_t values = ValuesOf(options, info);
@@ -44,7 +42,7 @@ inline storage::DecodeTarget TargetOf(const LookupOptions& options, const TableI
 
 struct DeviceQuery;
 
-class TableImpl : public Table {
+class TableImpl : public InnerTable {
  public:
   // `cached` false: without a place in the caches.
   static Result<std::unique_ptr<TableImpl>> Make(std::shared_ptr<StoreContext> context,
@@ -114,20 +112,19 @@ class TableImpl : public Table {
 
   const storage::TableRecord& record() const { return record_; }
   const std::vector<Tier>& tiers() const { return tiers_; }
-  const StoreContext& context() const { return *context_; }
+  const StoreContext& context() const override { return *context_; }
+  const TableImpl* stored() const override { return this; }
   // For those who may outlive the handle.
   const std::shared_ptr<StoreContext>& shared_context() const { return context_; }
   // Keys to row numbers. kInvalidArgument: keys of the wrong kind.
   Result<Resolved> Resolve(std::span<const int64_t> ids, const LookupOptions& options) const;
   Result<Resolved> Resolve(std::span<const std::string_view> tokens,
                            const LookupOptions& options) const;
-  // Table::LookupRowsOnDevice of row numbers that lie on the host.
   Result<std::unique_ptr<DeviceLookup>> LookupHostRowsOnDevice(std::span<const uint64_t> rows,
                                                                const LookupOptions& options,
-                                                               void* out, void* stream) const;
-  // The status of keys of that kind.
-  Status CheckKeys(const KeyBatch& keys) const;
-  Status CheckOutput(const LookupOptions& options) const;
+                                                               void* out,
+                                                               void* stream) const override;
+  Status CheckKeys(const KeyBatch& keys) const override;
   const RowGather& gather() const { return gather_; }
   // Rows of resolved keys to `target`: what a lookup does to its output.
   GatherOutcome GatherResolved(const Resolved& keys, const LookupOptions& options,

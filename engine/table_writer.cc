@@ -79,7 +79,7 @@ Result<std::unique_ptr<GenerationWriter>> TableWriterImpl::NewGeneration(
 namespace {
 
 // Mixed precision: what the rows become when they are all there.
-Result<RecodeWork> TiersOf(const std::string& name, const TableOptions& options) {
+Result<RecodeWork> WorkOfTiers(const std::string& name, const TableOptions& options) {
   RecodeWork tiers;
   if (options.hot.empty()) return tiers;
   EDO_RETURN_IF_ERROR(CheckHotTiers(options.hot, options.dim));
@@ -116,7 +116,7 @@ Result<std::unique_ptr<TableWriter>> TableWriterImpl::Make(StoreImpl* store, std
     EDO_RETURN_IF_ERROR(asked.codec.Check(asked.dim));
   }
   EDO_RETURN_IF_ERROR(CheckSpace(*store->context(), asked));
-  EDO_ASSIGN_OR_RETURN(RecodeWork tiers, TiersOf(name, asked));
+  EDO_ASSIGN_OR_RETURN(RecodeWork tiers, WorkOfTiers(name, asked));
   TableOptions options = asked;
   if (!tiers.hot.empty()) {
     options.codec = CodecSpec{};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/store_context.h"
 #include "storage/catalog.h"
@@ -26,6 +27,23 @@ struct Tier {
   uint64_t row_bytes() const { return record->info.row_bytes; }
   uint64_t end_row() const { return first_row() + rows(); }
 };
+
+// Encoded bytes of the largest row of a table.
+inline uint64_t LargestRowBytes(const TableInfo& info) {
+  uint64_t largest = info.row_bytes;
+  for (const TierInfo& tier : info.tiers) largest = std::max(largest, tier.row_bytes);
+  return largest;
+}
+
+// Rows of a table as one of its tiers numbers them; in `kept`, unless they are the same. Rows of
+// tiers before it become larger than any.
+inline std::span<const uint64_t> NumbersIn(const Tier& tier, std::span<const uint64_t> rows,
+                                           std::vector<uint64_t>* kept) {
+  if (tier.first_row() == 0) return rows;
+  kept->assign(rows.begin(), rows.end());
+  for (uint64_t& row : *kept) row -= tier.first_row();
+  return *kept;
+}
 
 // The tier that holds a row of the table.
 inline const Tier& TierOf(std::span<const Tier> tiers, uint64_t row) {

@@ -493,6 +493,35 @@ TEST_F(ComposedStore, QuotientsInBinary32AreThoseOfDlrmBeyondTwentyFourBits) {
 }
 
 // docs/format.md, "Composed tables": its example, byte for byte.
+// Tickets of the parts live side by side: what the largest rows of both may need must fit, else one
+// would wait for room that the other holds.
+TEST(ComposedPrefetch, TheLargestRowsOfItsPartsMustFit) {
+  StoreOptions store_options;
+  store_options.prefetch_bytes = 9000;
+  store_options.cache_bytes = 0;
+  const auto store = MemoryStore(store_options);
+  TableOptions part;
+  part.dim = 16;
+  part.codec = *CodecSpec::Parse("L4");
+  part.hot = {{.rows = 150, .codec = *CodecSpec::Parse("F32")}};
+  for (const char* name : {"q", "r"}) {
+    ASSERT_TRUE(WriteTable(store.get(), name, part, 200).ok());
+  }
+  ComposedOptions options;
+  options.parts = *ParseComposedParts("q:remainder:200");
+  options.parts.push_back((*ParseComposedParts("r:remainder:200"))[0]);
+  options.rows = 200;
+  ASSERT_TRUE(ComposeTable(store.get(), "t", options).ok());
+  const auto table = OpenTable(store.get(), "t");
+  std::vector<int64_t> ids(100);
+  std::iota(ids.begin(), ids.end(), int64_t{0});  // two of 8000 bytes
+  const std::span<const int64_t> all(ids);
+  EXPECT_EQ(table->Prefetch(all).status().code(), StatusCode::kInvalidArgument);
+  const auto ticket = table->Prefetch(all.first(50));
+  ASSERT_TRUE(ticket.ok()) << ticket.status().ToString();
+  EDO_EXPECT_OK((*ticket)->Wait());
+}
+
 TEST(ComposedRecord, FieldsAreThoseOfTheFormat) {
   storage::TableRecord record;
   record.info.name = "users";
