@@ -31,9 +31,11 @@ size_t FirstMagnitudeIn(const float* values, size_t count, uint32_t low, uint32_
 void EncodeF16(const float* values, size_t count, std::byte* out);   // out: (count) binary16
 void EncodeBF16(const float* values, size_t count, std::byte* out);  // out: (count) bfloat16
 
-// One row of finite values to `dim` signed bytes and a bfloat16 scale (docs/codecs.md, "INT8").
+// One row of finite values to `dim` signed bytes and a bfloat16 scale, which may hold an offset
+// (docs/codecs.md, "INT8").
 void EncodeInt8Row(const float* row, uint32_t dim, std::byte* out);  // out: dim + 2 bytes
-// The scale of a row whose largest magnitude is `max_magnitude` (finite), as bfloat16 bits.
+// The scale without an offset of a row whose largest magnitude is `max_magnitude` (finite), as
+// bfloat16 bits.
 uint16_t Int8ScaleBits(float max_magnitude);
 // The smallest bfloat16 whose product with `largest_code` reaches `max_magnitude`, or the one below
 // where that product would be infinite; as bits.

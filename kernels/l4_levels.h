@@ -2,8 +2,8 @@
 // the 16 Lloyd-Max levels of a normal distribution (J. Max, "Quantizing for minimum distortion",
 // 1960: 0.1284 0.3881 0.6568 0.9424 1.2562 1.6181 2.0690 2.7326 deviations) in steps of 1/46
 // deviation, rounded to integers, which costs 0.1 % of the error. L4+4 cuts the range of values
-// nearest to each level - the outermost ends at 166 - into 16 equal steps. Nibbles ascend with the
-// value: 0 is the lowest level, 15 the highest.
+// nearest to each level into 16 equal steps; the outermost ends at 166, or at 146.5 in rows that do
+// not reach further. Nibbles ascend with the value: 0 is the lowest level, 15 the highest.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,18 @@ namespace edo::kernels {
 inline constexpr float kL4LevelsADeviation = 46;
 inline constexpr float kL4Highest = 126;
 inline constexpr float kL4Plus4End = 166;  // no value above it can be refined
+inline constexpr float kL4Plus4NearEnd = 146.5f;
+// Of the scale, which is never negative: the outermost range ends at kL4Plus4NearEnd.
+inline constexpr uint32_t kL4EndsNear = 0x8000;
 
 // Byte c: the positive level c, 0..7.
 inline constexpr uint64_t kL4Magnitudes = 0x7e5f4a3a2b1e1206u;
 // Byte c: half the width of a step inside level c's range, in 1/64.
 inline constexpr uint64_t kL4HalfSteps = 0x6f34251f1c191818u;
+inline constexpr uint64_t kL4NearHalfSteps = 0x4834251f1c191818u;
+EDO_HD constexpr uint64_t L4HalfSteps(bool ends_near) {
+  return ends_near ? kL4NearHalfSteps : kL4HalfSteps;
+}
 
 EDO_HD constexpr uint32_t ByteOf(uint64_t bytes, uint32_t i) {
   return static_cast<uint32_t>(bytes >> 8 * i) & 0xffu;
@@ -37,14 +44,15 @@ EDO_HD constexpr int32_t L4RangeStart64(uint32_t c) {
   return start;
 }
 static_assert(L4RangeStart64(1) == (6 + 18) * 32 && L4RangeStart64(7) == (95 + 126) * 32 &&
-              L4RangeStart64(8) == 166 * 64);
+              L4RangeStart64(8) == 166 * 64 &&
+              L4RangeStart64(7) + 32 * 0x48 == static_cast<int32_t>(kL4Plus4NearEnd * 64));
 
 // In 1/64: the middle of step `fine` of a level's range.
-EDO_HD constexpr int32_t L4Plus4Level64(uint32_t nibble, uint32_t fine) {
+EDO_HD constexpr int32_t L4Plus4Level64(uint32_t nibble, uint32_t fine, bool ends_near) {
   const uint32_t c = nibble >= 8 ? nibble - 8 : 7 - nibble;
   const uint32_t step = nibble >= 8 ? fine : 15 - fine;
-  const int32_t magnitude = L4RangeStart64(c) + static_cast<int32_t>(2 * step + 1) *
-                                                    static_cast<int32_t>(ByteOf(kL4HalfSteps, c));
+  const auto half_step = static_cast<int32_t>(ByteOf(L4HalfSteps(ends_near), c));
+  const int32_t magnitude = L4RangeStart64(c) + static_cast<int32_t>(2 * step + 1) * half_step;
   return nibble >= 8 ? magnitude : -magnitude;
 }
 

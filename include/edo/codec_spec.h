@@ -4,7 +4,7 @@
 //   F32            4 bytes a value, exact.
 //   F16            2 bytes a value, IEEE binary16, round to nearest even.
 //   BF16           2 bytes a value, the upper half of binary32, round to nearest even.
-//   INT8           1 byte a value and one 2-byte scale a row.
+//   INT8           1 byte a value, one 2-byte scale with an offset (a coarse zero point) a row.
 //   F8             1 byte a value (E4M3) and one 2-byte scale a row; for exchange with others.
 //   L4             half a byte a value, 16 Lloyd-Max levels, and one 2-byte scale a row.
 //   L4+4           L4 and half a byte a value that refines it; the L4 part can be used alone.

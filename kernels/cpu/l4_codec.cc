@@ -62,12 +62,12 @@ void WriteNibbles(const float* row, uint32_t dim, float up, float inverse, std::
 }
 
 EDO_SIMD_CLONES
-void WriteSteps(const float* row, uint32_t dim, float up, float inverse, const std::byte* nibbles,
-                std::byte* out) {
+void WriteSteps(const float* row, uint32_t dim, float up, float inverse, bool ends_near,
+                const std::byte* nibbles, std::byte* out) {
   for (uint32_t i = 0; i < dim; i += 2) {
     const auto both = static_cast<uint32_t>(nibbles[i / 2]);
-    const uint32_t low = StepOf(row[i] * up * inverse, both & 15);
-    const uint32_t high = i + 1 < dim ? StepOf(row[i + 1] * up * inverse, both >> 4) : 0;
+    const uint32_t low = StepOf(row[i] * up * inverse, both & 15, ends_near);
+    const uint32_t high = i + 1 < dim ? StepOf(row[i + 1] * up * inverse, both >> 4, ends_near) : 0;
     out[i / 2] = static_cast<std::byte>(low | high << 4);
   }
 }
@@ -104,12 +104,14 @@ Chosen SearchScale(const float* row, uint32_t dim, const NormalRow& normal) {
 EDO_SIMD_CLONES
 void DecodeL4ToF32(const RowFormat&, const std::byte* codes, const std::byte* side, uint32_t first,
                    uint32_t count, std::byte* __restrict out) {
-  L4Values(codes, first, count, out, TimesScale{L4Scale(side)});
+  L4Values(codes, first, count, out, TimesScale{L4Side(side).scale});
 }
 EDO_SIMD_CLONES
 void DecodeL4Plus4ToF32(const RowFormat& format, const std::byte* codes, const std::byte* side,
                         uint32_t first, uint32_t count, std::byte* __restrict out) {
-  L4Plus4Values(codes, codes + format.nibble_bytes(), first, count, out, TimesScale{L4Scale(side)});
+  const L4Side row(side);
+  L4Plus4Values(codes, codes + format.nibble_bytes(), row.ends_near, first, count, out,
+                TimesScale{row.scale});
 }
 
 }  // namespace
@@ -128,31 +130,36 @@ void EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
   const uint32_t nibble_bytes = (dim + 1) / 2;
   NormalRow normal;
   Chosen chosen;
+  bool ends_near = false;
   if (NormalRow::Make(row, dim, &normal)) {
     chosen = SearchScale(row, dim, normal);
     // Every value must lie in the range of its level, or the refinement could not reach it.
-    const uint16_t least = ScaleBitsUp(LargestMagnitude(row, dim), kL4Plus4End);
+    const float largest = LargestMagnitude(row, dim);
+    const uint16_t least = ScaleBitsUp(largest, kL4Plus4End);
     if (chosen.bits < least) {  // bfloat16s that are not negative ascend as their bits do
       chosen.bits = least;
       chosen.scale = BF16ToF32(least) * normal.up;
     }
+    ends_near = chosen.bits >= ScaleBitsUp(largest, kL4Plus4NearEnd);
   }
   const auto write = [&] {
     const float inverse = chosen.bits == 0 ? 0.0f : 1.0f / chosen.scale;
     WriteNibbles(row, dim, normal.up, inverse, out);
-    WriteSteps(row, dim, normal.up, inverse, out, out + nibble_bytes);
-    StoreAt(out + 2 * nibble_bytes, 0, chosen.bits);
+    WriteSteps(row, dim, normal.up, inverse, ends_near, out, out + nibble_bytes);
+    const uint32_t end = chosen.bits != 0 && ends_near ? kL4EndsNear : 0;
+    StoreAt(out + 2 * nibble_bytes, 0, static_cast<uint16_t>(chosen.bits | end));
   };
   write();
   constexpr uint16_t kLeastNormal = 0x0080;
   if (chosen.bits == 0 || chosen.bits >= kLeastNormal) return;
   // The steps of a denormal scale may be longer than the row: then zeros come closer.
   double error = 0, energy = 0;
+  const FineLevels& levels = ends_near ? kNearFineLevels : kFineLevels;
   for (uint32_t i = 0; i < dim; ++i) {
     const auto nibble = static_cast<uint32_t>(out[i / 2]) >> i % 2 * 4 & 15;
     const auto step = static_cast<uint32_t>(out[nibble_bytes + i / 2]) >> i % 2 * 4 & 15;
     const double x = row[i];
-    const double miss = x - double{kFineLevels[nibble | step << 4]} * BF16ToF32(chosen.bits);
+    const double miss = x - double{levels[nibble | step << 4]} * BF16ToF32(chosen.bits);
     error += miss * miss;
     energy += x * x;
   }

@@ -36,11 +36,11 @@ EDO_SIMD_INLINE uint32_t NearestNibble(float y) {
 }
 
 // The step of the level's range that holds a value.
-EDO_SIMD_INLINE uint32_t StepOf(float y, uint32_t nibble) {
+EDO_SIMD_INLINE uint32_t StepOf(float y, uint32_t nibble, bool ends_near) {
   const uint32_t c = nibble >= 8 ? nibble - 8 : 7 - nibble;
   const float magnitude = y < 0 ? -y : y;
   const float start = static_cast<float>(L4RangeStart64(c)) * 0x1p-6f;
-  const float width = static_cast<float>(ByteOf(kL4HalfSteps, c)) * 0x1p-5f;
+  const float width = static_cast<float>(ByteOf(L4HalfSteps(ends_near), c)) * 0x1p-5f;
   const float steps = (magnitude - start) / width;
   const uint32_t step = steps >= 16.0f ? 15 : steps > 0 ? static_cast<uint32_t>(steps) : 0;
   return nibble >= 8 ? step : 15 - step;

@@ -10,9 +10,17 @@
 
 namespace edo::kernels {
 
-EDO_SIMD_INLINE float L4Scale(const std::byte* side) {
-  return LaneBF16ToF32(LoadAt<uint16_t>(side, 0));
-}
+// The first side datum of L4, L4+4 and their kin with a profile: a scale that is not negative, and
+// where the outermost range of L4+4 ends.
+struct L4Side {
+  float scale;
+  bool ends_near;
+  EDO_SIMD_INLINE explicit L4Side(const std::byte* side) {
+    const uint32_t bits = LoadAt<uint16_t>(side, 0);
+    scale = LaneBF16ToF32(static_cast<uint16_t>(bits & ~kL4EndsNear));
+    ends_near = (bits & kL4EndsNear) != 0;
+  }
+};
 
 inline constexpr std::array<int8_t, 16> kLevels = [] {
   std::array<int8_t, 16> levels{};
@@ -72,29 +80,34 @@ EDO_SIMD_INLINE void L4Values(const std::byte* nibbles, uint32_t first, uint32_t
 }
 
 // Levels of L4+4 by nibble | step << 4.
-inline constexpr std::array<float, 256> kFineLevels = [] {
-  std::array<float, 256> levels{};
+using FineLevels = std::array<float, 256>;
+constexpr FineLevels MakeFineLevels(bool ends_near) {
+  FineLevels levels{};
   for (uint32_t i = 0; i < 256; ++i) {
-    levels[i] = static_cast<float>(L4Plus4Level64(i & 15, i >> 4)) * 0x1p-6f;
+    levels[i] = static_cast<float>(L4Plus4Level64(i & 15, i >> 4, ends_near)) * 0x1p-6f;
   }
   return levels;
-}();
+}
+inline constexpr FineLevels kFineLevels = MakeFineLevels(false);
+inline constexpr FineLevels kNearFineLevels = MakeFineLevels(true);
 
 template <class Value>
-EDO_SIMD_INLINE void L4Plus4Values(const std::byte* nibbles, const std::byte* steps, uint32_t first,
-                                   uint32_t count, std::byte* __restrict out, const Value& value) {
+EDO_SIMD_INLINE void L4Plus4Values(const std::byte* nibbles, const std::byte* steps, bool ends_near,
+                                   uint32_t first, uint32_t count, std::byte* __restrict out,
+                                   const Value& value) {
+  const float* const levels = (ends_near ? kNearFineLevels : kFineLevels).data();
   nibbles += first / 2;
   steps += first / 2;
   for (uint32_t i = 0; i + 1 < count; i += 2) {
     const auto b = static_cast<uint32_t>(nibbles[i / 2]);
     const auto r = static_cast<uint32_t>(steps[i / 2]);
-    StoreAt(out, i, value(i, kFineLevels[(b & 15) | (r & 15) << 4]));
-    StoreAt(out, i + 1, value(i + 1, kFineLevels[b >> 4 | (r & 0xf0)]));
+    StoreAt(out, i, value(i, levels[(b & 15) | (r & 15) << 4]));
+    StoreAt(out, i + 1, value(i + 1, levels[b >> 4 | (r & 0xf0)]));
   }
   if (count % 2 == 0) return;
   const auto b = static_cast<uint32_t>(nibbles[count / 2]);
   const auto r = static_cast<uint32_t>(steps[count / 2]);
-  StoreAt(out, count - 1, value(count - 1, kFineLevels[(b & 15) | (r & 15) << 4]));
+  StoreAt(out, count - 1, value(count - 1, levels[(b & 15) | (r & 15) << 4]));
 }
 
 // The other types by way of floats, a piece at a time.

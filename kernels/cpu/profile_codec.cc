@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/codec_kernels.h"
+#include "kernels/cpu/int8_values.h"
 #include "kernels/cpu/l4_search.h"
 #include "kernels/cpu/l4_values.h"
 #include "kernels/float_convert.h"
@@ -87,6 +88,7 @@ struct Fit {
   float b = 0;  // of the normal row
   float error = 0;
   bool found = false;
+  bool ends_near = false;  // L4+4
 };
 
 // The best b for the levels of `y`.
@@ -140,6 +142,7 @@ Fit FindScale(RowCodec codec, const Profile& profile, const float* y, const floa
       best.b = BF16ToF32(least) * normal.up;
       best.found = least < kLargestFinite;
     }
+    best.ends_near = best.b_bits >= least_for(kL4Plus4NearEnd);
   }
   return best;
 }
@@ -162,13 +165,14 @@ void WriteRow(RowCodec codec, const float* y, uint32_t dim, const Fit& fit, std:
       const uint32_t b = i + 1 < dim ? NearestNibble(high) : 0;
       out[i / 2] = static_cast<std::byte>(a | b << 4);
       if (fine) {
-        const uint32_t step = i + 1 < dim ? StepOf(high, b) : 0;
-        steps[i / 2] = static_cast<std::byte>(StepOf(low, a) | step << 4);
+        const uint32_t step = i + 1 < dim ? StepOf(high, b, fit.ends_near) : 0;
+        steps[i / 2] = static_cast<std::byte>(StepOf(low, a, fit.ends_near) | step << 4);
       }
     }
     code_bytes = fine ? 2 * nibble_bytes : nibble_bytes;
   }
-  StoreAt(out + code_bytes, 0, fit.b_bits);
+  StoreAt(out + code_bytes, 0,
+          static_cast<uint16_t>(fit.b_bits | (fit.ends_near ? kL4EndsNear : 0)));
   StoreAt(out + code_bytes, 1, fit.a_bits);
 }
 
@@ -204,11 +208,16 @@ void EncodePlain(RowCodec codec, const float* row, uint32_t dim, std::byte* out)
 
 struct RowScales {
   float b, a;
-  bool plain;
+  bool ends_near, plain;
   EDO_SIMD_INLINE explicit RowScales(const std::byte* side)
-      : b(LaneBF16ToF32(LoadAt<uint16_t>(side, 0))),
-        a(LaneBF16ToF32(LoadAt<uint16_t>(side, 1))),
-        plain(LoadAt<uint16_t>(side, 1) == kPlainRow) {}
+      : a(LaneBF16ToF32(LoadAt<uint16_t>(side, 1))), plain(IsPlain(side)) {
+    const L4Side first(side);
+    b = first.scale;
+    ends_near = first.ends_near;
+  }
+  EDO_SIMD_INLINE static bool IsPlain(const std::byte* side) {
+    return LoadAt<uint16_t>(side, 1) == kPlainRow;
+  }
 };
 
 EDO_SIMD_INLINE float SignedByte(const std::byte* codes, size_t i) {
@@ -233,12 +242,13 @@ struct FromProfile {
 EDO_SIMD_CLONES
 void DecodePInt8(const RowFormat& format, const std::byte* codes, const std::byte* side,
                  uint32_t first, uint32_t count, std::byte* __restrict out) {
-  const RowScales row(side);
   codes += first;
-  if (row.plain) {
-    for (size_t i = 0; i < count; ++i) StoreAt(out, i, SignedByte(codes, i) * row.b);
+  if (RowScales::IsPlain(side)) {
+    const Int8Values values(codes, side);
+    for (size_t i = 0; i < count; ++i) StoreAt(out, i, values.At(i));
     return;
   }
+  const RowScales row(side);
   const FromProfile value(format, row, first);
   for (size_t i = 0; i < count; ++i) StoreAt(out, i, value(i, SignedByte(codes, i)));
 }
@@ -256,8 +266,10 @@ void DecodePL4Plus4(const RowFormat& format, const std::byte* codes, const std::
                     uint32_t first, uint32_t count, std::byte* __restrict out) {
   const RowScales row(side);
   const std::byte* const steps = codes + format.nibble_bytes();
-  if (row.plain) return L4Plus4Values(codes, steps, first, count, out, TimesScale{row.b});
-  L4Plus4Values(codes, steps, first, count, out, FromProfile(format, row, first));
+  if (row.plain) {
+    return L4Plus4Values(codes, steps, row.ends_near, first, count, out, TimesScale{row.b});
+  }
+  L4Plus4Values(codes, steps, row.ends_near, first, count, out, FromProfile(format, row, first));
 }
 
 }  // namespace

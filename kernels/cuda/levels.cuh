@@ -54,12 +54,14 @@ inline constexpr uint64_t kL4Starts = [] {
 }();
 static_assert(ByteOf(kL4Starts, 7) * 32 == static_cast<uint32_t>(L4RangeStart64(7)));
 
-// Level i of L4+4 from a word of nibbles and the word of nibbles that refine them.
-__device__ __forceinline__ float L4Plus4LevelOf(uint32_t word, uint32_t fine, uint32_t i) {
+// Level i of L4+4 from a word of nibbles and the word of nibbles that refine them; `half_steps`:
+// the row's L4HalfSteps().
+__device__ __forceinline__ float L4Plus4LevelOf(uint64_t half_steps, uint32_t word, uint32_t fine,
+                                                uint32_t i) {
   const uint32_t negative = ~word >> 3 & 0x11111111u;
   const uint32_t step = (fine ^ negative * 15) >> 4 * i & 15u;
   const uint32_t magnitude64 =
-      32 * L4TableByte(kL4Starts, word, i) + (2 * step + 1) * L4TableByte(kL4HalfSteps, word, i);
+      32 * L4TableByte(kL4Starts, word, i) + (2 * step + 1) * L4TableByte(half_steps, word, i);
   return L4Signed(__fmul_rn(static_cast<float>(magnitude64), 0x1p-6f), word, i);
 }
 

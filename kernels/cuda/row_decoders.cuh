@@ -81,7 +81,7 @@ int DispatchCodec(RowCodec codec, Call call) {
     case RowCodec::kBF16:
       return call(Tag<BF16Decoder>{});
     case RowCodec::kInt8:
-      return call(Tag<LevelDecoder<ByteLevels, ByScale>>{});
+      return call(Tag<LevelDecoder<ByteLevels, ByScaleAndOffset>>{});
     case RowCodec::kF8:
       return call(Tag<LevelDecoder<E4M3Levels, ByScale>>{});
     case RowCodec::kL4:
@@ -89,11 +89,11 @@ int DispatchCodec(RowCodec codec, Call call) {
     case RowCodec::kL4Plus4:
       return call(Tag<L4Plus4Decoder<ByScale>>{});
     case RowCodec::kPInt8:
-      return call(Tag<LevelDecoder<ByteLevels, ByProfile>>{});
+      return call(Tag<LevelDecoder<ByteLevels, ByProfile<ByScaleAndOffset>>>{});
     case RowCodec::kPL4:
-      return call(Tag<LevelDecoder<L4Levels, ByProfile>>{});
+      return call(Tag<LevelDecoder<L4Levels, ByProfile<ByScale>>>{});
     case RowCodec::kPL4Plus4:
-      return call(Tag<L4Plus4Decoder<ByProfile>>{});
+      return call(Tag<L4Plus4Decoder<ByProfile<ByScale>>>{});
     case RowCodec::kPQ:
       return call(Tag<PQDecoder>{});
     case RowCodec::kRotatedPQ:

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/cuda/words.cuh"
+#include "kernels/int8_side.h"
 
 namespace edo::kernels::GPU_BACKEND_NS {
 
@@ -25,15 +26,31 @@ struct NoColumns {
   __device__ void Load(const RowFormat&, uint32_t) {}
 };
 
+// A scale is not negative; the sign says something else to L4+4 (l4_levels.h), whose half L4 is.
 struct ByScale {
   static constexpr bool kProfile = false;
   template <uint32_t kCount>
   using Columns = NoColumns<kCount>;
   float scale;
-  __device__ explicit ByScale(const SideData& side) : scale(DecodeBF16(side.head)) {}
+  __device__ explicit ByScale(const SideData& side) : scale(DecodeBF16(side.head & 0x7fffu)) {}
   template <uint32_t kCount>
   __device__ float Value(float level, const NoColumns<kCount>&, uint32_t) const {
     return __fmul_rn(level, scale);
+  }
+};
+
+// INT8's: the offset of the row's codes is added first, which is exact.
+struct ByScaleAndOffset {
+  static constexpr bool kProfile = false;
+  template <uint32_t kCount>
+  using Columns = NoColumns<kCount>;
+  float scale, offset;
+  __device__ explicit ByScaleAndOffset(const SideData& side)
+      : scale(DecodeBF16(Int8ScaleOf(side.head))),
+        offset(static_cast<float>(Int8OffsetOf(side.head))) {}
+  template <uint32_t kCount>
+  __device__ float Value(float level, const NoColumns<kCount>&, uint32_t) const {
+    return __fmul_rn(__fadd_rn(level, offset), scale);
   }
 };
 
@@ -71,17 +88,23 @@ struct ProfileColumns {
   }
 };
 
+// `Plain`: what a row that does without the profile has.
+template <class Plain>
 struct ByProfile {
   static constexpr bool kProfile = true;
   template <uint32_t kCount>
   using Columns = ProfileColumns<kCount>;
   float a, b;
-  bool plain;  // the row does without the profile
+  bool is_plain;
+  Plain plain;
   __device__ explicit ByProfile(const SideData& side)
-      : a(DecodeBF16(side.more)), b(DecodeBF16(side.head)), plain(side.more == 0x8000u) {}
+      : a(DecodeBF16(side.more)),
+        b(DecodeBF16(side.head & 0x7fffu)),
+        is_plain(side.more == 0x8000u),
+        plain(side) {}
   template <uint32_t kCount>
   __device__ float Value(float level, const ProfileColumns<kCount>& columns, uint32_t v) const {
-    if (plain) return __fmul_rn(level, b);
+    if (is_plain) return plain.Value(level, NoColumns<kCount>{}, v);
     return __fadd_rn(__fmul_rn(a, columns.mean[v]),
                      __fmul_rn(__fmul_rn(b, columns.deviation[v]), level));
   }

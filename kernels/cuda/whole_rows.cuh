@@ -60,7 +60,9 @@ struct L4Plus4Decoder : Scale {
     }
   };
 
-  __device__ L4Plus4Decoder(const SideData& side, const RowFormat&) : Scale(side) {}
+  uint64_t half_steps;
+  __device__ L4Plus4Decoder(const SideData& side, const RowFormat&)
+      : Scale(side), half_steps(L4HalfSteps((side.head & kL4EndsNear) != 0)) {}
   template <uint32_t kCount, class Row>
   __device__ void Values(const Codes<kCount>& codes, const RowFormat&, const Row&, uint32_t,
                          const typename Scale::template Columns<kCount>& columns,
@@ -68,7 +70,7 @@ struct L4Plus4Decoder : Scale {
     static_assert(kCount <= 8);
 #pragma unroll
     for (uint32_t v = 0; v < kCount; ++v) {
-      out[v] = this->Value(L4Plus4LevelOf(codes.nibbles, codes.fine, v), columns, v);
+      out[v] = this->Value(L4Plus4LevelOf(half_steps, codes.nibbles, codes.fine, v), columns, v);
     }
   }
 };

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "tests/kernels/codec_oracle.h"
 #include "tests/support/test_util.h"
@@ -39,8 +40,8 @@ TEST(Int8Kernel, AgreesWithTheOracleAndKeepsItsBound) {
         std::byte* const at = codes.data() + shift;
         EncodeInt8Row(row.data(), dim, at);
         ASSERT_EQ(codes.back(), std::byte{0x5a});
+        ASSERT_EQ(std::memcmp(at + dim, &expected.side, 2), 0);
         ASSERT_EQ(std::memcmp(at, expected.codes.data(), dim), 0);
-        ASSERT_EQ(std::memcmp(at + dim, &expected.scale, 2), 0);
 
         const auto f32 = DecodeAs<float>(Int8RowDecoder(FloatType::kF32), at, dim);
         const auto f16 = DecodeAs<uint16_t>(Int8RowDecoder(FloatType::kF16), at, dim);
@@ -48,7 +49,8 @@ TEST(Int8Kernel, AgreesWithTheOracleAndKeepsItsBound) {
         double largest = 0;
         for (float x : row) largest = std::max(largest, std::fabs(double{x}));
         for (uint32_t i = 0; i < dim; ++i) {
-          const float value = static_cast<float>(expected.codes[i]) * BF16ToF32(expected.scale);
+          const float value =
+              static_cast<float>(expected.codes[i] + expected.offset) * BF16ToF32(expected.scale);
           ASSERT_EQ(std::bit_cast<uint32_t>(f32[i]), std::bit_cast<uint32_t>(value));
           ASSERT_EQ(f16[i], F32ToF16(value));
           ASSERT_EQ(bf16[i], F32ToBF16(value));
@@ -71,6 +73,49 @@ TEST(Int8Kernel, ScaleIsTheSmallestThatHoldsTheRow) {
     for (float largest : {edge, std::nextafter(edge, 0.0f), std::nextafter(edge, FLT_MAX)}) {
       ASSERT_EQ(Int8ScaleBits(largest), test::OracleScale(largest)) << largest;
     }
+  }
+}
+
+// Rows that one reach above zero and another below, around the scales at which one more step of
+// codes is needed.
+TEST(Int8Kernel, OffsetIsTheOneOfTheSmallestScale) {
+  std::mt19937 random(static_cast<uint32_t>(test::Seed(4)));
+  std::set<uint16_t> offsets;
+  for (int i = 0; i < 20000; ++i) {
+    const float far = std::ldexp(static_cast<float>(random() % 65536 + 65536),
+                                 static_cast<int>(random() % 250) - 150);
+    const float near = random() % 4 == 0 ? far * static_cast<float>(random() % 255) / 255
+                                         : far * (static_cast<float>(random()) * 0x1p-32f);
+    for (const float sign : {1.0f, -1.0f}) {
+      float row[3] = {sign * far, -sign * near, 0};
+      for (const float edge : {0.0f, FLT_MAX}) {
+        const auto expected = test::OracleInt8(row, 3);
+        std::byte codes[5];
+        EncodeInt8Row(row, 3, codes);
+        ASSERT_EQ(std::memcmp(codes + 3, &expected.side, 2), 0) << row[0] << ", " << row[1];
+        ASSERT_EQ(std::memcmp(codes, expected.codes.data(), 3), 0) << row[0] << ", " << row[1];
+        float out[3];
+        Int8RowDecoder(FloatType::kF32)({}, codes, codes + 3, 0, 3,
+                                        reinterpret_cast<std::byte*>(out));
+        ASSERT_EQ(std::bit_cast<uint32_t>(out[2]), 0u);  // a zero stays one
+        if (expected.side >= 0x8000) offsets.insert(expected.side % 8);
+        row[0] = std::nextafter(row[0], edge);
+      }
+    }
+  }
+  EXPECT_EQ(offsets.size(), 8u);
+}
+
+// Rows that were written before there were offsets mean what they meant.
+TEST(Int8Kernel, RowsWithoutOffsetReadAsEver) {
+  for (uint32_t scale = 0; scale < 0x7f80; ++scale) {
+    const int8_t codes[] = {127, -127, 1, 0};
+    const auto bits = static_cast<uint16_t>(scale);
+    float out[4];
+    Int8RowDecoder(FloatType::kF32)({}, reinterpret_cast<const std::byte*>(codes),
+                                    reinterpret_cast<const std::byte*>(&bits), 0, 4,
+                                    reinterpret_cast<std::byte*>(out));
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(out[i], codes[i] * BF16ToF32(bits)) << scale;
   }
 }
 

@@ -34,15 +34,46 @@ inline uint16_t OracleScale(double largest) {
 struct Int8Row {
   std::vector<int8_t> codes;
   uint16_t scale = 0;
+  int offset = 0;
+  uint16_t side = 0;
 };
 inline Int8Row OracleInt8(const float* row, uint32_t dim) {
-  double largest = 0;
-  for (uint32_t i = 0; i < dim; ++i) largest = std::max(largest, std::fabs(double{row[i]}));
+  double highest = 0, lowest = 0;
+  for (uint32_t i = 0; i < dim; ++i) {
+    highest = std::max(highest, double{row[i]});
+    lowest = std::min(lowest, double{row[i]});
+  }
+  const double largest = std::max(highest, -lowest);
   Int8Row out{std::vector<int8_t>(dim), OracleScale(largest)};
+  out.side = out.scale;
+  // In the order in which the first of equals is taken.
+  constexpr int kOffsets[8] = {8, -8, 16, -16, 24, -24, 32, -32};
+  constexpr int kNumbers[8] = {4, 3, 5, 2, 6, 1, 7, 0};
+  for (int k = 0; k < 8 && largest <= 0x1p126; ++k) {
+    uint32_t bits = 0;  // the least scale whose last three bits are zeros
+    const auto holds = [&] {
+      const double scale = kernels::BF16ToF32(static_cast<uint16_t>(bits));
+      return (127 + kOffsets[k]) * scale >= highest && (128 - kOffsets[k]) * scale >= -lowest;
+    };
+    uint32_t low = 0, high = out.scale / 8u + 1;  // in units of 8; `high` would not be taken
+    while (low < high) {
+      bits = (low + high) / 2 * 8;
+      if (holds()) {
+        high = bits / 8;
+      } else {
+        low = bits / 8 + 1;
+      }
+    }
+    bits = low * 8;
+    if (bits >= out.scale || !holds()) continue;
+    out.scale = static_cast<uint16_t>(bits);
+    out.offset = kOffsets[k];
+    out.side = static_cast<uint16_t>(0x8000 | bits | static_cast<uint32_t>(kNumbers[k]));
+  }
   const double scale = kernels::BF16ToF32(out.scale);
   for (uint32_t i = 0; i < dim && scale != 0; ++i) {
     // The quotient of two floats in double is either exact at a tie or clearly off it.
-    out.codes[i] = static_cast<int8_t>(std::nearbyint(double{row[i]} / scale));
+    out.codes[i] = static_cast<int8_t>(std::nearbyint(double{row[i]} / scale) - out.offset);
   }
   return out;
 }
@@ -64,6 +95,8 @@ enum class RowKind {
   kOutlier,
   kNegativeZero,
   kPowers,
+  kAbove,     // of one sign
+  kLopsided,  // further below zero than above
   kCount
 };
 inline std::vector<float> MakeRow(RowKind kind, uint32_t dim, std::mt19937& random) {
@@ -99,6 +132,12 @@ inline std::vector<float> MakeRow(RowKind kind, uint32_t dim, std::mt19937& rand
         break;
       case RowKind::kPowers:
         row[i] = std::ldexp(g < 0 ? -1.0f : 1.0f, static_cast<int>(i % 250) - 126);
+        break;
+      case RowKind::kAbove:
+        row[i] = std::fabs(g) + 3;
+        break;
+      case RowKind::kLopsided:
+        row[i] = std::min(g, 2.0f) - 0.3f;
         break;
       case RowKind::kCount:
         break;

@@ -39,6 +39,17 @@ inline float E4M3Value(uint32_t code) {
 inline uint32_t NibbleAt(const std::byte* nibbles, uint32_t i) {
   return static_cast<uint32_t>(nibbles[i / 2]) >> i % 2 * 4 & 15;
 }
+// What two bytes of side data say of an INT8 row: bit 15 tells of an offset, whose number is in the
+// three bits that the scale then lacks.
+inline float Int8RowScale(const std::byte* side) {
+  const uint16_t bits = ReadAs<uint16_t>(side);
+  return kernels::BF16ToF32(bits < 0x8000 ? bits : static_cast<uint16_t>(bits % 0x8000 / 8 * 8));
+}
+inline float Int8RowOffset(const std::byte* side) {
+  constexpr float kOffsets[8] = {-32, -24, -16, -8, 8, 16, 24, 32};
+  const uint16_t bits = ReadAs<uint16_t>(side);
+  return bits < 0x8000 ? 0.0f : kOffsets[bits % 8];
+}
 // The level of value i, of codecs that have levels.
 inline float LevelOfRow(const kernels::RowFormat& format, const std::byte* row, uint32_t i) {
   using kernels::RowCodec;
@@ -57,7 +68,10 @@ inline float LevelOfRow(const kernels::RowFormat& format, const std::byte* row, 
   float magnitude = kModelLevels[c];
   if (format.codec == RowCodec::kL4Plus4 || format.codec == RowCodec::kPL4Plus4) {
     const uint32_t fine = NibbleAt(row + (format.full_dim + 1) / 2, i);
-    const float step = (kModelRanges[c + 1] - kModelRanges[c]) / 16;
+    // The sign of the scale: the outermost range ends nearer.
+    const bool ends_near = ReadAs<uint16_t>(row + format.side_at()) >= 0x8000;
+    const float end = c == 7 && ends_near ? 146.5f : kModelRanges[c + 1];
+    const float step = (end - kModelRanges[c]) / 16;
     const auto steps = static_cast<float>(positive ? fine : 15 - fine);
     magnitude = kModelRanges[c] + (steps + 0.5f) * step;  // exact: multiples of 1/64
   }
@@ -96,22 +110,28 @@ inline std::vector<float> RowValues(const kernels::RowFormat& format, const std:
         values[i] = HalfValueAt(row + 2 * size_t{i});
         break;
       case RowCodec::kInt8:
+        values[i] = (LevelOfRow(format, row, i) + Int8RowOffset(side)) * Int8RowScale(side);
+        break;
       case RowCodec::kF8:
       case RowCodec::kL4:
       case RowCodec::kL4Plus4:
-        values[i] = LevelOfRow(format, row, i) * HalfValueAt(side);
+        values[i] = LevelOfRow(format, row, i) * std::fabs(HalfValueAt(side));
         break;
       case RowCodec::kPInt8:
       case RowCodec::kPL4:
       case RowCodec::kPL4Plus4: {
-        const float b = HalfValueAt(side);
+        const float b = std::fabs(HalfValueAt(side));
         const float a = HalfValueAt(side + 2);
         const float level = LevelOfRow(format, row, i);
         const float from_mean = a * ReadAs<float>(learned + 4 * size_t{i});
         const float step = b * ReadAs<float>(learned + 4 * (size_t{format.full_dim} + i));
         const float from_level = step * level;
         const bool plain = ReadAs<uint16_t>(side + 2) == 0x8000;
-        values[i] = plain ? level * b : from_mean + from_level;
+        if (plain && format.codec == RowCodec::kPInt8) {
+          values[i] = (level + Int8RowOffset(side)) * Int8RowScale(side);
+        } else {
+          values[i] = plain ? level * b : from_mean + from_level;
+        }
         break;
       }
       case RowCodec::kPQ:
@@ -309,7 +329,13 @@ inline std::vector<std::byte> RandomRow(const kernels::RowFormat& format, uint64
   const bool wide = !finite && format.learned_bytes() == 0;
   const float scale = std::ldexp(1.0f + static_cast<float>(random() % 128) / 128,
                                  static_cast<int>(random() % (wide ? 250 : 12)) - (wide ? 126 : 6));
-  put(format.side_at(), kernels::F32ToBF16(scale));
+  // In half of the rows the sign of the scale says what it says of INT8 and of L4 in all its forms.
+  const bool sign = format.value_bits() != 0
+                        ? format.codec == RowCodec::kInt8 || format.codec == RowCodec::kL4 ||
+                              format.codec == RowCodec::kPInt8 || format.codec == RowCodec::kPL4
+                        : format.parts == 0;
+  const uint64_t signed_bits = sign ? random() % 2 << 15 : 0;
+  put(format.side_at(), static_cast<uint16_t>(kernels::F32ToBF16(scale) | signed_bits));
   if (format.has_profile()) {
     const bool plain = random() % 3 == 0;
     put(format.side_at() + 2,

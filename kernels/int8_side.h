@@ -1,0 +1,32 @@
+// The two bytes of side data of an INT8 row: its scale, and the offset of its codes where the row
+// reaches further to one side of zero than to the other (docs/codecs.md, "INT8").
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/portable.h"
+
+namespace edo::kernels {
+
+inline constexpr uint32_t kInt8HasOffset = 0x8000;
+inline constexpr uint32_t kInt8ScaleStep = 8;  // of a scale's bits, in rows with an offset
+inline constexpr int kInt8OffsetStep = 8;
+inline constexpr int kInt8Offsets = 4;  // on either side of zero
+
+// The scale as bfloat16 bits.
+EDO_HD uint32_t Int8ScaleOf(uint32_t side) {
+  return (side & kInt8HasOffset) != 0 ? side & 0x7ff8u : side;
+}
+// What is added to a code: 0, or one of +-8, +-16, +-24, +-32.
+EDO_HD int Int8OffsetOf(uint32_t side) {
+  if ((side & kInt8HasOffset) == 0) return 0;
+  const int step = static_cast<int>(side % kInt8ScaleStep) - kInt8Offsets;
+  return (step < 0 ? step : step + 1) * kInt8OffsetStep;
+}
+// `steps`: the offset / 8, not 0.
+EDO_HD uint16_t Int8SideOf(uint32_t scale_bits, int steps) {
+  const int step = (steps < 0 ? steps : steps - 1) + kInt8Offsets;
+  return static_cast<uint16_t>(kInt8HasOffset | scale_bits | static_cast<uint32_t>(step));
+}
+
+}  // namespace edo::kernels
