@@ -94,16 +94,17 @@ Result<storage::TableRecord> StoreImpl::ComposedRecord(std::string_view name,
   return record;
 }
 
-// Whether the parts, as they are now, still fit.
 Status StoreImpl::CheckComposed(const storage::TableRecord& record) const {
-  const auto contradicts = [&](const Status& s) {
-    return Status::Corruption("composed table '" + record.info.name +
-                              "': " + std::string(s.message()));
+  const auto contradicts = [](const Status& s) {
+    return Status::Corruption(std::string(s.message()));
   };
   std::vector<const TableInfo*> infos;
   for (const ComposedPart& part : record.composition->parts) {
     const auto found = tables_.find(part.table);
-    if (found == tables_.end()) return contradicts(UnknownTable(part.table));
+    if (found == tables_.end()) {
+      return contradicts(
+          UnknownTable(part.table).WithContext("part '" + ComposedPartText(part) + "'"));
+    }
     const Status s = CheckPart(part, found->second.record, record.info.rows);
     if (!s.ok()) return contradicts(s);
     infos.push_back(&found->second.record.info);
@@ -111,8 +112,8 @@ Status StoreImpl::CheckComposed(const storage::TableRecord& record) const {
   const Result<uint32_t> dim = ComposedDim(record.composition->op, infos);
   if (!dim.ok()) return contradicts(dim.status());
   if (*dim == record.info.dim) return Status::Ok();
-  return contradicts(Status::Corruption("it was made of dim " + std::to_string(record.info.dim) +
-                                        ", its parts now have " + std::to_string(*dim)));
+  return Status::Corruption("it was made of dim " + std::to_string(record.info.dim) +
+                            ", its parts now have " + std::to_string(*dim));
 }
 
 Result<std::unique_ptr<Table>> StoreImpl::OpenComposed(const Entry& entry,
@@ -123,7 +124,9 @@ Result<std::unique_ptr<Table>> StoreImpl::OpenComposed(const Entry& entry,
                                    std::to_string(options.read_dims) + " of rows of dim " +
                                    std::to_string(record.info.dim));
   }
-  EDO_RETURN_IF_ERROR(CheckComposed(record));
+  if (const Status s = CheckComposed(record); !s.ok()) {
+    return s.WithContext("composed table '" + record.info.name + "'");
+  }
   ReadOptions of_parts;
   if (record.composition->op != ComposedOp::kConcat) of_parts.read_dims = options.read_dims;
   std::map<std::string_view, std::shared_ptr<const Table>> opened;

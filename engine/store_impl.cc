@@ -211,7 +211,10 @@ std::vector<TableInfo> StoreImpl::Tables() const {
   const std::shared_lock lock(mutex_);
   std::vector<TableInfo> infos;
   infos.reserve(tables_.size());
-  for (const auto& [name, entry] : tables_) infos.push_back(entry.record.info);
+  for (const auto& [name, entry] : tables_) {
+    infos.push_back(entry.record.info);
+    if (entry.record.composition) infos.back().unfit = CheckComposed(entry.record).message();
+  }
   return infos;
 }
 

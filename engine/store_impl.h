@@ -92,6 +92,7 @@ class StoreImpl : public Store {
   Result<storage::TableRecord> ComposedRecord(std::string_view name,
                                               const ComposedOptions& options) const;
   Result<TableInfo> CommitComposed(storage::TableRecord record);
+  // Whether the parts, as they are now, still fit; the status begins with the part.
   Status CheckComposed(const storage::TableRecord& record) const;
   Result<std::unique_ptr<Table>> OpenComposed(const Entry& entry, const ReadOptions& options) const;
   // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.

@@ -30,8 +30,10 @@ Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::str
 
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name) {
   if (name.empty()) return store.Tables();
-  EDO_ASSIGN_OR_RETURN(const auto table, store.OpenTable(name));
-  return std::vector<TableInfo>{table->info()};
+  for (TableInfo& info : store.Tables()) {
+    if (info.name == name) return std::vector<TableInfo>{std::move(info)};
+  }
+  return store.OpenTable(name).status();  // says which tables there are
 }
 
 Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo& info) {
@@ -107,6 +109,7 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->BeginObject();
   for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));
   json->EndObject();
+  if (!info.unfit.empty()) WriteError(json, Status::Corruption(info.unfit));
 }
 
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
@@ -118,6 +121,18 @@ void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
     json->EndObject();
   }
   json->EndArray();
+}
+
+void WriteError(JsonWriter* json, const Status& status) {
+  json->Name("error");
+  json->BeginObject();
+  json->Field("code", StatusCodeName(status.code()));
+  json->Field("message", status.message());
+  json->EndObject();
+}
+
+void SayUnreadable(const Console& console, const TableInfo& info, std::string_view why) {
+  console.Problem("table '" + info.name + "' cannot be read now: " + std::string(why));
 }
 
 uint64_t TableBytes(const TableInfo& info) { return info.chunk_file_bytes + info.key_file_bytes; }

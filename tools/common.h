@@ -19,7 +19,7 @@ Result<std::unique_ptr<Store>> OpenForReading(const std::string& directory, cons
 // Empty name: the store's only table.
 Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name,
                                               const ReadOptions& options = {});
-// Infos of one table, or of all when `name` is empty.
+// Infos of one table, or of all when `name` is empty; also of what cannot be opened.
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name);
 StoreOptions LoggedTo(const Console& console);  // warnings of the store go to standard error
 
@@ -37,6 +37,11 @@ void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key);
 void WriteTableFields(JsonWriter* json, const TableInfo& info);
 // "tables": [{...}, ...]
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables);
+
+// "error": {"code", "message"}
+void WriteError(JsonWriter* json, const Status& status);
+// Says on standard error that a table cannot be read, and why.
+void SayUnreadable(const Console& console, const TableInfo& info, std::string_view why);
 
 // "INT8", or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4 PQ25x8".
 std::string CodecText(const TableInfo& info);

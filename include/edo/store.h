@@ -186,7 +186,8 @@ class Store {
   static Status DestroyIfNeverUsed(const std::string& directory);
 
   virtual const std::string& directory() const = 0;
-  virtual std::vector<TableInfo> Tables() const = 0;  // by name
+  // By name. Composed tables whose parts do not fit are there, too (TableInfo::unfit).
+  virtual std::vector<TableInfo> Tables() const = 0;
   // kNotFound names the tables that exist. The second form: the store's only table.
   // The first open of a generation finds its rows room in the caches and may wait for lookups that
   // are reading from them.

@@ -475,6 +475,10 @@ TEST_F(ComposedStore, AReplacedPartIsSeenByNewHandlesOnlyAndMustStillFit) {
   EXPECT_EQ(short_of.code(), StatusCode::kCorruption);
   EXPECT_THAT(short_of.ToString(), HasSubstr("composed table 'c': part 'q:quotient:100': table 'q' "
                                              "has 9 rows; 10 are needed"));
+  for (const TableInfo& info : store_->Tables()) {
+    EXPECT_EQ(info.unfit,
+              info.name == "c" ? "part 'q:quotient:100': table 'q' has 9 rows; 10 are needed" : "");
+  }
   const auto verify = store_->Verify({});
   ASSERT_TRUE(verify.ok());
   ASSERT_EQ(verify->damages.size(), 1u);

@@ -22,6 +22,18 @@ class ComposeTest : public ::testing::Test {
                            "--from", "raw", "--dim", "2", "--dtype", "f32"});
     ASSERT_EQ(said.code, 0) << said.err;
   }
+  // Composes users of q and r, then replaces q by one of `rows` rows of `dim` zeros.
+  Said ComposeAndReplaceQ(size_t rows, size_t dim) const {
+    const Said made = Compose(
+        {"--op", "product", "--part", "q:quotient:4", "--part", "r:remainder:4", "--rows", "12"});
+    EXPECT_EQ(made.code, 0) << made.err;
+    return ReplaceQ(rows, dim);
+  }
+  Said ReplaceQ(size_t rows, size_t dim) const {
+    WriteFile(dir_.File("q"), std::string(rows * dim * 4, '\0'));
+    return Edo({"import", dir_.File("q"), "--store", store(), "--table", "q", "--from", "raw",
+                "--dim", std::to_string(dim), "--dtype", "f32", "--force"});
+  }
   std::string store() const { return dir_.File("store"); }
   Said Compose(std::vector<std::string> more) const {
     std::vector<std::string> args{"compose", "--store", store(), "--table", "users"};
@@ -44,7 +56,9 @@ TEST_F(ComposeTest, QuotientAndRemainder) {
   const Said get = Verb("get", {"0", "5", "11"});
   EXPECT_EQ(get.out, "0\t0\t1\n5\t2\t1\n11\t9\t1\n") << get.err;
   EXPECT_EQ(Verb("get", {"12"}).code, 1);
-  EXPECT_THAT(Edo({"ls", "--store", store()}).out, HasSubstr("users\tdense\tcomposed\t2\t12\t0\n"));
+  EXPECT_THAT(Edo({"ls", "--store", store()}).out,
+              HasSubstr("users\tdense\tcomposed\t2\t12\t0\tproduct(q:quotient:4, "
+                        "r:remainder:4)\n"));
   EXPECT_THAT(Verb("info").out, HasSubstr("composed of\tproduct("));
   EXPECT_EQ(EdoJson({"info", "--store", store(), "--table", "users"})["tables"][0]["composition"],
             "product(q:quotient:4, r:remainder:4)");
@@ -96,6 +110,59 @@ TEST_F(ComposeTest, EveryIdByMurmur3) {
   EXPECT_EQ(ReadFile(all), "123456789\t0\t2\n-1\t4\t2\n");
   EXPECT_EQ(Edo({"stats", "--store", store()}).code, 0);
   EXPECT_NE(Verb("nn", {"5"}).code, 0);
+}
+
+// What cannot be read keeps nothing else from being shown, and is shown as far as it is known.
+TEST_F(ComposeTest, APartThatNoLongerFitsIsNamedAndOtherTablesAreShown) {
+  ASSERT_EQ(ComposeAndReplaceQ(2, 2).code, 0);
+  const std::string reason = "part 'q:quotient:4': table 'q' has 2 rows; 3 are needed";
+  const std::string parts = "product(q:quotient:4, r:remainder:4)";
+
+  const Said stats = Edo({"stats", "--store", store()});
+  EXPECT_EQ(stats.code, 1);
+  EXPECT_THAT(stats.out, HasSubstr("table\tq\nrows\t2\n"));
+  EXPECT_THAT(stats.out, HasSubstr("table\tr\nrows\t4\n"));
+  EXPECT_THAT(stats.out, HasSubstr("table\tusers\ncannot be read\t" + reason + "\n"));
+  EXPECT_THAT(stats.out, HasSubstr("chunks read\t"));
+  EXPECT_THAT(stats.err, HasSubstr("table 'users' cannot be read now: " + reason));
+  const auto stats_json = EdoJson({"stats", "--store", store()}, 1);
+  ASSERT_EQ(stats_json["tables"].size(), 3u);
+  EXPECT_EQ(stats_json["tables"][0]["rows"], 2);
+  EXPECT_FALSE(stats_json["tables"][0].contains("error"));
+  EXPECT_EQ(stats_json["tables"][2]["name"], "users");
+  EXPECT_EQ(stats_json["tables"][2]["error"]["code"], "corruption");
+  EXPECT_EQ(stats_json["tables"][2]["error"]["message"], reason);
+  EXPECT_TRUE(stats_json["tables"][2]["zero_rows"].is_null());
+  EXPECT_TRUE(stats_json["tables"][2]["norm_min"].is_null());
+  EXPECT_TRUE(stats_json["reads"].is_object());
+  EXPECT_EQ(EdoJson({"stats", "--store", store(), "--table", "users"}, 1)["tables"].size(), 1u);
+  EXPECT_EQ(Edo({"stats", "--store", store(), "--table", "q"}).code, 0);
+
+  for (const Said& info : {Verb("info"), Edo({"info", "--store", store()})}) {
+    EXPECT_EQ(info.code, 1);
+    EXPECT_THAT(info.out, HasSubstr("table\tusers\nkeys\tdense\nrows\t12\ndim\t2\n"));
+    EXPECT_THAT(info.out, HasSubstr("composed of\t" + parts + "\n"));
+    EXPECT_THAT(info.out, HasSubstr("cannot be read\t" + reason + "\n"));
+    EXPECT_THAT(info.err, HasSubstr("'users' cannot be read now: " + reason));
+  }
+  EXPECT_EQ(Edo({"info", "--store", store(), "--table", "q"}).code, 0);
+  const auto info = EdoJson({"info", "--store", store(), "--table", "users"}, 1)["tables"][0];
+  EXPECT_EQ(info["composition"], parts);
+  EXPECT_EQ(info["error"]["code"], "corruption");
+  EXPECT_EQ(info["error"]["message"], reason);
+
+  const Said ls = Edo({"ls", "--store", store()});
+  EXPECT_EQ(ls.code, 0);
+  EXPECT_THAT(ls.out,
+              HasSubstr("users\tdense\tcomposed\t2\t12\t0\t" + parts + "\t" + reason + "\n"));
+  const auto listed = EdoJson({"ls", "--store", store()})["tables"];
+  EXPECT_EQ(listed[2]["error"]["message"], reason);
+  EXPECT_FALSE(listed[0].contains("error"));
+
+  // One that fits again is as before.
+  ASSERT_EQ(ReplaceQ(3, 2).code, 0);
+  EXPECT_EQ(Edo({"stats", "--store", store()}).code, 0);
+  EXPECT_EQ(Verb("info").code, 0);
 }
 
 TEST_F(ComposeTest, WrongLinesSayWhatIsExpected) {
