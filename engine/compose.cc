@@ -1,6 +1,7 @@
 // Composed tables in the catalog: making, checking and opening them. Rows are composed_table.h.
 #include "edo/compose.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 
@@ -30,16 +31,31 @@ Status CheckParameters(const ComposedPart& part, const ComposedOptions& options)
   return Status::Ok();
 }
 
+bool Names(const storage::TableRecord& record, std::string_view part) {
+  if (!record.composition) return false;
+  const auto is_it = [&](const ComposedPart& named) { return named.table == part; };
+  return std::ranges::any_of(record.composition->parts, is_it);
+}
+
 }  // namespace
 
 std::string StoreImpl::ComposedOf(std::string_view part) const {
   for (const auto& [name, entry] : tables_) {
-    if (!entry.record.composition) continue;
-    for (const ComposedPart& named : entry.record.composition->parts) {
-      if (named.table == part) return name;
-    }
+    if (Names(entry.record, part)) return name;
   }
   return {};
+}
+
+void StoreImpl::WarnOfUnfit(std::string_view part) const {
+  const std::string quoted = "'" + std::string(part) + "'";
+  for (const auto& [name, entry] : tables_) {
+    if (!Names(entry.record, part)) continue;
+    const Status s = CheckComposed(entry.record);
+    if (s.ok()) continue;
+    context_->Log(LogLevel::kWarning, "composed table '" + name + "' cannot be read now: " +
+                                          std::string(s.message()) + "; import a table " + quoted +
+                                          " that fits, or compose '" + name + "' anew or drop it");
+  }
 }
 
 Result<storage::TableRecord> StoreImpl::ComposedRecord(std::string_view name,

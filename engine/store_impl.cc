@@ -320,6 +320,7 @@ Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer, 
   for (const auto& tier : hot) tier->Keep();
   if (old != tables_.end()) old->second.pin->Doom();
   tables_[name] = {std::move(record), std::move(pin)};
+  WarnOfUnfit(name);
   return Status::Ok();
 }
 

@@ -89,6 +89,7 @@ class StoreImpl : public Store {
   // These need mutex_.
   Status UnknownTable(std::string_view name) const;
   std::string ComposedOf(std::string_view part) const;  // a composed table that names it, or empty
+  void WarnOfUnfit(std::string_view part) const;        // of what its new rows no longer fit
   Result<storage::TableRecord> ComposedRecord(std::string_view name,
                                               const ComposedOptions& options) const;
   Result<TableInfo> CommitComposed(storage::TableRecord record);

@@ -5,6 +5,7 @@ namespace edo::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ComposeTest : public ::testing::Test {
  protected:
@@ -163,6 +164,16 @@ TEST_F(ComposeTest, APartThatNoLongerFitsIsNamedAndOtherTablesAreShown) {
   ASSERT_EQ(ReplaceQ(3, 2).code, 0);
   EXPECT_EQ(Edo({"stats", "--store", store()}).code, 0);
   EXPECT_EQ(Verb("info").code, 0);
+}
+
+TEST_F(ComposeTest, ReplacingAPartByOneThatDoesNotFitWarnsOfTheComposedTable) {
+  const Said replaced = ComposeAndReplaceQ(2, 2);
+  EXPECT_EQ(replaced.code, 0);
+  EXPECT_THAT(replaced.err,
+              HasSubstr("edo: warning: composed table 'users' cannot be read now: part "
+                        "'q:quotient:4': table 'q' has 2 rows; 3 are needed; import"));
+  EXPECT_THAT(ReplaceQ(3, 5).err, HasSubstr("composed table 'users' cannot be read"));
+  EXPECT_THAT(ReplaceQ(7, 2).err, Not(HasSubstr("users")));
 }
 
 TEST_F(ComposeTest, WrongLinesSayWhatIsExpected) {
