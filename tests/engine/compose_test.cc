@@ -481,8 +481,11 @@ TEST_F(ComposedStore, AReplacedPartIsSeenByNewHandlesOnlyAndMustStillFit) {
   }
   const auto verify = store_->Verify({});
   ASSERT_TRUE(verify.ok());
-  ASSERT_EQ(verify->damages.size(), 1u);
-  EXPECT_EQ(verify->damages[0].table, "c");
+  EXPECT_TRUE(verify->damages.empty());  // no byte is
+  ASSERT_EQ(verify->unfit.size(), 1u);
+  EXPECT_EQ(verify->unfit[0].table, "c");
+  EXPECT_EQ(verify->unfit[0].what, "part 'q:quotient:100': table 'q' has 9 rows; 10 are needed");
+  EXPECT_TRUE(store_->Verify({.table = "r", .progress = {}})->unfit.empty());
   EDO_ASSERT_OK(Rewrite(store_.get(), "q", Dense(6), 10));
   EXPECT_THAT(store_->OpenTable("c").status().ToString(), HasSubstr("one dim"));
 }

@@ -176,6 +176,26 @@ TEST_F(ComposeTest, ReplacingAPartByOneThatDoesNotFitWarnsOfTheComposedTable) {
   EXPECT_THAT(ReplaceQ(7, 2).err, Not(HasSubstr("users")));
 }
 
+TEST_F(ComposeTest, VerifyDoesNotCallAPartThatNoLongerFitsDamage) {
+  ASSERT_EQ(ComposeAndReplaceQ(2, 2).code, 0);
+  const std::string reason = "part 'q:quotient:4': table 'q' has 2 rows; 3 are needed";
+  for (const Said& verify : {Verb("verify"), Edo({"verify", "--store", store()})}) {
+    EXPECT_EQ(verify.code, 1);
+    EXPECT_EQ(verify.out, "users\tcomposition\t0\t-\t-\t" + reason + "\n");
+    EXPECT_THAT(verify.err, HasSubstr("1 composed table cannot be read"));
+    EXPECT_THAT(verify.err, HasSubstr("no byte is damaged"));
+    EXPECT_THAT(verify.err, Not(HasSubstr("damage in")));
+  }
+  const auto json = EdoJson({"verify", "--store", store()}, 1);
+  EXPECT_EQ(json["whole"], false);
+  EXPECT_TRUE(json["damages"].empty());
+  ASSERT_EQ(json["unfit"].size(), 1u);
+  EXPECT_EQ(json["unfit"][0]["table"], "users");
+  EXPECT_EQ(json["unfit"][0]["what"], reason);
+  ASSERT_EQ(ReplaceQ(3, 2).code, 0);
+  EXPECT_TRUE(EdoJson({"verify", "--store", store()})["unfit"].empty());
+}
+
 TEST_F(ComposeTest, WrongLinesSayWhatIsExpected) {
   const Said hash = Compose({"--op", "sum", "--part", "q:modulo:4"});
   EXPECT_EQ(hash.code, 2);
