@@ -27,8 +27,7 @@ class LsVerb final : public Verb {
   static int PrintTsv(Console* console, const std::vector<TableInfo>& tables) {
     for (const TableInfo& info : tables) {
       console->out().Write(TsvField(info.name) + "\t" + std::string(KeyKindName(info.key_kind)) +
-                           "\t" + (info.composition.empty() ? CodecText(info) : "composed") + "\t" +
-                           std::to_string(info.dim) + "\t" +
+                           "\t" + CodecText(info) + "\t" + std::to_string(info.dim) + "\t" +
                            (info.every_id ? "every id" : std::to_string(info.rows)) + "\t" +
                            std::to_string(TableBytes(info)));
       if (!info.composition.empty()) console->out().Write("\t" + TsvField(info.composition));

@@ -128,6 +128,11 @@ class StatsVerb final : public Verb {
         line("cannot be read", TsvField(status.message()) + "\n");
         continue;
       }
+      if (info.every_id) {
+        line("rows", "every 64-bit id");
+        line("composed of", TsvField(info.composition) + "\n");
+        continue;
+      }
       line("rows", std::to_string(s.rows));
       line("rows of zeros", std::to_string(s.zero_rows));
       line("rows with inf or nan", std::to_string(s.non_finite_rows));
@@ -161,9 +166,10 @@ class StatsVerb final : public Verb {
 
   static void WriteTable(JsonWriter* writer, const Measured& table) {
     const auto& [info, status, s] = table;
+    const bool measured = status.ok() && !info.every_id;
     const auto count = [&](const char* name, uint64_t value) {
       writer->Name(name);
-      status.ok() ? writer->UInt(value) : writer->Null();
+      measured ? writer->UInt(value) : writer->Null();
     };
     const auto number = [&](const char* name, double value) {
       writer->Name(name);
@@ -171,9 +177,11 @@ class StatsVerb final : public Verb {
     };
     writer->BeginObject();
     writer->Field("name", info.name);
-    writer->Field("rows", info.rows);
+    writer->Field("key_kind", KeyKindName(info.key_kind));
+    WriteRows(writer, info);
     writer->Field("dim", info.dim);
-    writer->Field("codec", CodecText(info));
+    WriteCodec(writer, info);
+    WriteComposition(writer, info);
     count("zero_rows", s.zero_rows);
     count("non_finite_rows", s.non_finite_rows);
     number("norm_min", s.norm_min);
@@ -185,7 +193,7 @@ class StatsVerb final : public Verb {
     writer->Field("compression", CompressionName(info.compression));
     writer->Field("plain_chunk_bytes", PlainChunkBytes(info));
     writer->Field("key_file_bytes", info.key_file_bytes);
-    writer->Field("f32_bytes", PlainBytes(info));
+    WritePlainBytes(writer, info);
     if (!status.ok()) WriteError(writer, status);
     writer->EndObject();
   }

@@ -33,6 +33,15 @@ Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo&
 
 // "key": ... of a text key (base64 when it is not UTF-8) or of an integer key given as text.
 void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key);
+// kInvalidArgument for a table over every 64-bit id: `verb` reads every row.
+Status CheckCountable(const TableInfo& info, const std::string& verb);
+
+// "codec", "rows" and "f32_bytes": null where the table has none, as composed tables.
+void WriteCodec(JsonWriter* json, const TableInfo& info);
+void WriteRows(JsonWriter* json, const TableInfo& info);
+void WritePlainBytes(JsonWriter* json, const TableInfo& info);
+// "composed", "composition", "every_id"
+void WriteComposition(JsonWriter* json, const TableInfo& info);
 // All fields of a table, into an open object.
 void WriteTableFields(JsonWriter* json, const TableInfo& info);
 // "tables": [{...}, ...]
@@ -43,7 +52,8 @@ void WriteError(JsonWriter* json, const Status& status);
 // Says on standard error that a table cannot be read, and why.
 void SayUnreadable(const Console& console, const TableInfo& info, std::string_view why);
 
-// "INT8", or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4 PQ25x8".
+// "INT8"; "composed"; or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4
+// PQ25x8".
 std::string CodecText(const TableInfo& info);
 uint64_t TableBytes(const TableInfo& info);       // on disk
 uint64_t PlainChunkBytes(const TableInfo& info);  // of rows on disk if they were not compressed

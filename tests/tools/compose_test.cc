@@ -110,7 +110,53 @@ TEST_F(ComposeTest, EveryIdByMurmur3) {
   ASSERT_EQ(some.code, 0) << some.err;
   EXPECT_EQ(ReadFile(all), "123456789\t0\t2\n-1\t4\t2\n");
   EXPECT_EQ(Edo({"stats", "--store", store()}).code, 0);
-  EXPECT_NE(Verb("nn", {"5"}).code, 0);
+  for (const Said& refused : {Verb("nn", {"5"}), Verb("analyze", {"--against", all}),
+                              Verb("eval", {"--similarity", all})}) {
+    EXPECT_EQ(refused.code, 2) << refused.err;
+  }
+  EXPECT_THAT(Verb("nn", {"5"}).err, HasSubstr("holds every 64-bit id"));
+}
+
+// What there is no number for is null, and the object says that the table is composed.
+TEST_F(ComposeTest, JsonClaimsNeitherACodecNorRowsThatAreNotThere) {
+  ASSERT_EQ(Compose({"--op", "sum", "--part", "r:murmur3:8:0:4"}).code, 0);
+  ASSERT_EQ(Edo({"compose", "--store", store(), "--table", "some", "--op", "sum", "--rows", "9",
+                 "--part", "r:remainder:4"})
+                .code,
+            0);
+  for (const char* verb : {"info", "ls", "stats"}) {
+    SCOPED_TRACE(verb);
+    const auto tables = EdoJson({verb, "--store", store()})["tables"];
+    ASSERT_EQ(tables.size(), 4u);  // q, r, some, users
+    EXPECT_EQ(tables[0]["codec"], "F32");
+    EXPECT_EQ(tables[0]["rows"], 3);
+    EXPECT_EQ(tables[0]["composed"], false);
+    EXPECT_EQ(tables[0]["composition"], "");
+    EXPECT_EQ(tables[0]["every_id"], false);
+    for (int t : {2, 3}) {
+      EXPECT_TRUE(tables[t]["codec"].is_null());
+      EXPECT_EQ(tables[t]["composed"], true);
+      EXPECT_EQ(tables[t]["every_id"], t == 3);
+    }
+    EXPECT_EQ(tables[2]["composition"], "sum(r:remainder:4)");
+    EXPECT_EQ(tables[2]["key_kind"], "dense");
+    EXPECT_EQ(tables[2]["rows"], 9);
+    EXPECT_EQ(tables[2]["f32_bytes"], 72);
+    EXPECT_EQ(tables[3]["composition"], "sum(r:murmur3:8:0:4)");
+    EXPECT_EQ(tables[3]["key_kind"], "int64");
+    EXPECT_TRUE(tables[3]["rows"].is_null());
+    EXPECT_TRUE(tables[3]["f32_bytes"].is_null());
+  }
+  const auto stats = EdoJson({"stats", "--store", store(), "--table", "users"})["tables"][0];
+  for (const char* name : {"zero_rows", "non_finite_rows", "norm_min", "value_max"}) {
+    EXPECT_TRUE(stats[name].is_null()) << name;
+  }
+  const Said text = Verb("stats");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_THAT(text.out, HasSubstr("rows\tevery 64-bit id"));
+  EXPECT_THAT(text.out, Not(HasSubstr("\t0\nrows of zeros")));
+  EXPECT_THAT(text.out, Not(HasSubstr("rows of zeros")));
+  EXPECT_THAT(text.out, Not(HasSubstr("bytes as F32")));
 }
 
 // What cannot be read keeps nothing else from being shown, and is shown as far as it is known.
