@@ -242,11 +242,53 @@ TEST_F(ComposeTest, VerifyDoesNotCallAPartThatNoLongerFitsDamage) {
   EXPECT_TRUE(EdoJson({"verify", "--store", store()})["unfit"].empty());
 }
 
+TEST_F(ComposeTest, ATableThatIsThereIsReplacedByEitherOption) {
+  const std::vector<std::string> args{"--op", "sum", "--part", "q:remainder:3", "--rows", "9"};
+  ASSERT_EQ(Compose(args).code, 0);
+  const Said again = Compose(args);
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("table 'users' exists in"));
+  EXPECT_THAT(again.err, HasSubstr("--replace"));
+  for (const char* option : {"--replace", "--force", "-f"}) {
+    std::vector<std::string> more = args;
+    more.push_back(option);
+    EXPECT_EQ(Compose(more).code, 0) << option;
+  }
+}
+
+TEST_F(ComposeTest, HelpNamesNoDefaultOfWhatIsNeeded) {
+  const std::string help = Edo({"compose", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("--op sum|product|concat"));
+  EXPECT_THAT(help, Not(HasSubstr("[sum]")));
+}
+
 TEST_F(ComposeTest, WrongLinesSayWhatIsExpected) {
   const Said hash = Compose({"--op", "sum", "--part", "q:modulo:4"});
   EXPECT_EQ(hash.code, 2);
   EXPECT_THAT(hash.err, HasSubstr("TABLE:remainder:DIVISOR"));
   EXPECT_EQ(Compose({"--op", "max", "--part", "q:remainder:3"}).code, 2);
+  const struct {
+    const char* part;
+    const char* says;
+  } kParts[] = {
+      {":remainder:1",
+       "no table is named before ':remainder:'; expected TABLE:remainder:DIVISOR, "
+       "as users:remainder:1000"},
+      {"q:remainder",
+       "nothing follows the hash 'remainder'; expected TABLE:remainder:DIVISOR, as "
+       "users:remainder:1000"},
+      {"q:remainder:",
+       "found '' where a whole number from 0 belongs; expected "
+       "TABLE:remainder:DIVISOR, as users:remainder:1000"},
+      {"q", "found no hash; expected TABLE:HASH:PARAMETER, as users:remainder:1000; hashes are"},
+      {"q:mod:4", "found no hash; expected TABLE:HASH:PARAMETER"},
+      {":remainder", "no table is named before ':remainder'"},
+  };
+  for (const auto& c : kParts) {
+    const Said said = Compose({"--op", "sum", "--part", c.part, "--rows", "3"});
+    EXPECT_EQ(said.code, 2);
+    EXPECT_THAT(said.err, HasSubstr("part '" + std::string(c.part) + "': " + c.says));
+  }
   EXPECT_EQ(Compose({"--op", "sum"}).code, 2);
   const Said rows = Compose({"--op", "sum", "--part", "q:quotient:4", "--rows", "13"});
   EXPECT_EQ(rows.code, 2);
