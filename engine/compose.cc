@@ -1,6 +1,7 @@
 // Composed tables in the catalog: making, checking and opening them. Rows are composed_table.h.
 #include "edo/compose.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 
@@ -30,16 +31,31 @@ Status CheckParameters(const ComposedPart& part, const ComposedOptions& options)
   return Status::Ok();
 }
 
+bool Names(const storage::TableRecord& record, std::string_view part) {
+  if (!record.composition) return false;
+  const auto is_it = [&](const ComposedPart& named) { return named.table == part; };
+  return std::ranges::any_of(record.composition->parts, is_it);
+}
+
 }  // namespace
 
 std::string StoreImpl::ComposedOf(std::string_view part) const {
   for (const auto& [name, entry] : tables_) {
-    if (!entry.record.composition) continue;
-    for (const ComposedPart& named : entry.record.composition->parts) {
-      if (named.table == part) return name;
-    }
+    if (Names(entry.record, part)) return name;
   }
   return {};
+}
+
+void StoreImpl::WarnOfUnfit(std::string_view part) const {
+  const std::string quoted = "'" + std::string(part) + "'";
+  for (const auto& [name, entry] : tables_) {
+    if (!Names(entry.record, part)) continue;
+    const Status s = CheckComposed(entry.record);
+    if (s.ok()) continue;
+    context_->Log(LogLevel::kWarning, "composed table '" + name + "' cannot be read now: " +
+                                          std::string(s.message()) + "; import a table " + quoted +
+                                          " that fits, or compose '" + name + "' anew or drop it");
+  }
 }
 
 Result<storage::TableRecord> StoreImpl::ComposedRecord(std::string_view name,
@@ -94,16 +110,17 @@ Result<storage::TableRecord> StoreImpl::ComposedRecord(std::string_view name,
   return record;
 }
 
-// Whether the parts, as they are now, still fit.
 Status StoreImpl::CheckComposed(const storage::TableRecord& record) const {
-  const auto contradicts = [&](const Status& s) {
-    return Status::Corruption("composed table '" + record.info.name +
-                              "': " + std::string(s.message()));
+  const auto contradicts = [](const Status& s) {
+    return Status::Corruption(std::string(s.message()));
   };
   std::vector<const TableInfo*> infos;
   for (const ComposedPart& part : record.composition->parts) {
     const auto found = tables_.find(part.table);
-    if (found == tables_.end()) return contradicts(UnknownTable(part.table));
+    if (found == tables_.end()) {
+      return contradicts(
+          UnknownTable(part.table).WithContext("part '" + ComposedPartText(part) + "'"));
+    }
     const Status s = CheckPart(part, found->second.record, record.info.rows);
     if (!s.ok()) return contradicts(s);
     infos.push_back(&found->second.record.info);
@@ -111,8 +128,8 @@ Status StoreImpl::CheckComposed(const storage::TableRecord& record) const {
   const Result<uint32_t> dim = ComposedDim(record.composition->op, infos);
   if (!dim.ok()) return contradicts(dim.status());
   if (*dim == record.info.dim) return Status::Ok();
-  return contradicts(Status::Corruption("it was made of dim " + std::to_string(record.info.dim) +
-                                        ", its parts now have " + std::to_string(*dim)));
+  return Status::Corruption("it was made of dim " + std::to_string(record.info.dim) +
+                            ", its parts now have " + std::to_string(*dim));
 }
 
 Result<std::unique_ptr<Table>> StoreImpl::OpenComposed(const Entry& entry,
@@ -123,7 +140,9 @@ Result<std::unique_ptr<Table>> StoreImpl::OpenComposed(const Entry& entry,
                                    std::to_string(options.read_dims) + " of rows of dim " +
                                    std::to_string(record.info.dim));
   }
-  EDO_RETURN_IF_ERROR(CheckComposed(record));
+  if (const Status s = CheckComposed(record); !s.ok()) {
+    return s.WithContext("composed table '" + record.info.name + "'");
+  }
   ReadOptions of_parts;
   if (record.composition->op != ComposedOp::kConcat) of_parts.read_dims = options.read_dims;
   std::map<std::string_view, std::shared_ptr<const Table>> opened;

@@ -211,7 +211,10 @@ std::vector<TableInfo> StoreImpl::Tables() const {
   const std::shared_lock lock(mutex_);
   std::vector<TableInfo> infos;
   infos.reserve(tables_.size());
-  for (const auto& [name, entry] : tables_) infos.push_back(entry.record.info);
+  for (const auto& [name, entry] : tables_) {
+    infos.push_back(entry.record.info);
+    if (entry.record.composition) infos.back().unfit = CheckComposed(entry.record).message();
+  }
   return infos;
 }
 
@@ -317,6 +320,7 @@ Status StoreImpl::CommitLocked(TableRecord record, storage::BulkWriter* writer, 
   for (const auto& tier : hot) tier->Keep();
   if (old != tables_.end()) old->second.pin->Doom();
   tables_[name] = {std::move(record), std::move(pin)};
+  WarnOfUnfit(name);
   return Status::Ok();
 }
 
@@ -415,7 +419,7 @@ Status StoreImpl::SetMetadata(std::string_view name, const Metadata& pairs) {
 Result<VerifyReport> StoreImpl::Verify(const VerifyOptions& options) const {
   std::vector<TableRecord> records;
   std::vector<std::shared_ptr<GenerationPin>> pins;  // nothing is dropped while it is read
-  std::vector<Damage> contradictions;
+  std::vector<UnfitTable> unfit;
   {
     const std::shared_lock lock(mutex_);
     if (!options.table.empty() && !tables_.contains(options.table)) {
@@ -435,16 +439,12 @@ Result<VerifyReport> StoreImpl::Verify(const VerifyOptions& options) const {
       pins.push_back(entry.pin);
       if (!entry.record.composition) continue;
       if (const Status s = CheckComposed(entry.record); !s.ok()) {
-        Damage damage;
-        damage.table = name;
-        damage.part = "catalog";
-        damage.what = s.message();
-        contradictions.push_back(std::move(damage));
+        unfit.push_back({name, std::string(s.message())});
       }
     }
   }
   EDO_ASSIGN_OR_RETURN(VerifyReport report, VerifyTables(*context_, records, options));
-  for (Damage& damage : contradictions) report.damages.push_back(std::move(damage));
+  report.unfit = std::move(unfit);
   return report;
 }
 

@@ -89,9 +89,11 @@ class StoreImpl : public Store {
   // These need mutex_.
   Status UnknownTable(std::string_view name) const;
   std::string ComposedOf(std::string_view part) const;  // a composed table that names it, or empty
+  void WarnOfUnfit(std::string_view part) const;        // of what its new rows no longer fit
   Result<storage::TableRecord> ComposedRecord(std::string_view name,
                                               const ComposedOptions& options) const;
   Result<TableInfo> CommitComposed(storage::TableRecord record);
+  // Whether the parts, as they are now, still fit; the status begins with the part.
   Status CheckComposed(const storage::TableRecord& record) const;
   Result<std::unique_ptr<Table>> OpenComposed(const Entry& entry, const ReadOptions& options) const;
   // Writes puts and deletes and the counted commit. Needs mutex_ held exclusively.

@@ -12,13 +12,15 @@ constexpr struct {
   std::string_view word;
   PartHash hash;
   size_t least, most;  // numbers that follow
-  std::string_view form;
+  std::string_view form, example;
 } kHashes[] = {
-    {"quotient", PartHash::kQuotient, 1, 1, "TABLE:quotient:DIVISOR"},
-    {"quotient-f32", PartHash::kQuotientF32, 1, 1, "TABLE:quotient-f32:DIVISOR"},
-    {"remainder", PartHash::kRemainder, 1, 1, "TABLE:remainder:DIVISOR"},
-    {"affine", PartHash::kAffine, 3, 4, "TABLE:affine:A:B:P[:BUCKETS]"},
-    {"murmur3", PartHash::kMurmur3, 1, 3, "TABLE:murmur3:SEED[:WORD[:BUCKETS]]"},
+    {"quotient", PartHash::kQuotient, 1, 1, "TABLE:quotient:DIVISOR", "users:quotient:1000"},
+    {"quotient-f32", PartHash::kQuotientF32, 1, 1, "TABLE:quotient-f32:DIVISOR",
+     "users:quotient-f32:1000"},
+    {"remainder", PartHash::kRemainder, 1, 1, "TABLE:remainder:DIVISOR", "users:remainder:1000"},
+    {"affine", PartHash::kAffine, 3, 4, "TABLE:affine:A:B:P[:BUCKETS]",
+     "users:affine:31:7:1000003"},
+    {"murmur3", PartHash::kMurmur3, 1, 3, "TABLE:murmur3:SEED[:WORD[:BUCKETS]]", "users:murmur3:8"},
 };
 
 std::string ShortestFloat(float value) {
@@ -71,6 +73,9 @@ Result<std::vector<ComposedPart>> ParseComposedParts(std::string_view text) {
     return Status::InvalidArgument("part '" + std::string(text) + "': " + std::string(what) +
                                    "; expected " + std::string(expected));
   };
+  const auto form = [](const auto& of) {
+    return std::string(of.form) + ", as " + std::string(of.example);
+  };
   // A name may hold colons: the hash is the last word that names one.
   size_t at = std::string_view::npos;
   const auto* kind = &kHashes[0];
@@ -82,9 +87,22 @@ Result<std::vector<ComposedPart>> ParseComposedParts(std::string_view text) {
     kind = &known;
   }
   if (at == std::string_view::npos) {
-    return wrong("found no table and hash",
-                 "TABLE:quotient:DIVISOR, TABLE:quotient-f32:DIVISOR, TABLE:remainder:DIVISOR, "
-                 "TABLE:affine:A:B:P[:BUCKETS] or TABLE:murmur3:SEED[:WORD[:BUCKETS]]");
+    for (const auto& known : kHashes) {
+      const std::string word = ":" + std::string(known.word);
+      if (text == word || text.starts_with(word + ":")) {
+        return wrong("no table is named before '" + word + (text == word ? "'" : ":'"),
+                     form(known));
+      }
+      if (text.ends_with(word)) {
+        return wrong("nothing follows the hash '" + std::string(known.word) + "'", form(known));
+      }
+    }
+    std::string forms;
+    for (const auto& known : kHashes) {
+      forms += (forms.empty() ? "" : ", ") + std::string(known.form);
+    }
+    return wrong("found no hash",
+                 "TABLE:HASH:PARAMETER, as users:remainder:1000; hashes are " + forms);
   }
   ComposedPart part;
   part.table = text.substr(0, at);
@@ -103,13 +121,13 @@ Result<std::vector<ComposedPart>> ParseComposedParts(std::string_view text) {
     if (!Number(rest.substr(begin, end - begin), &number)) {
       return wrong("found '" + std::string(rest.substr(begin, end - begin)) +
                        "' where a whole number from 0 belongs",
-                   kind->form);
+                   form(*kind));
     }
     numbers.push_back(number);
     begin = end + 1;
   }
   if (numbers.size() < kind->least || numbers.size() > kind->most) {
-    return wrong("found " + std::to_string(numbers.size()) + " numbers", kind->form);
+    return wrong("found " + std::to_string(numbers.size()) + " numbers", form(*kind));
   }
   if (part.hash == PartHash::kAffine) {
     part.a = numbers[0];

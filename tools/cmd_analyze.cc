@@ -72,6 +72,9 @@ class AnalyzeVerb final : public Verb {
     if (!store.ok()) return console->Fail(store.status());
     const auto table = OpenNamedTable(**store, table_, {.base_only = base_only_});
     if (!table.ok()) return console->Fail(table.status());
+    if (const Status s = CheckCountable((*table)->info(), "analyze"); !s.ok()) {
+      return console->Fail(s);
+    }
     const auto report = DoAnalyze(*console, **table, notes->get());
     if (!report.ok()) return console->Fail(report.status());
     const std::vector<std::string> missed = MissedOf(budget_, report->quality);

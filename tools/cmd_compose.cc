@@ -25,7 +25,7 @@ class ComposeVerb final : public Verb {
     AddCount("--rows", &options_.rows, 1, kMaxRows,
              "Ids are 0 .. N-1; default: every 64-bit id is a key")
         ->type_name("N");
-    app->add_flag("--replace", options_.replace, "Replace a table of this name");
+    app->add_flag("-f,--force,--replace", options_.replace, "Replace a table of this name");
     app->add_flag("--reproducible", options_.reproducible, "Leave out the time of the commit");
     app->footer(
         "Parts:\n"
@@ -52,7 +52,7 @@ class ComposeVerb final : public Verb {
     const auto store = Store::Open(store_, LoggedTo(*console));
     if (!store.ok()) return console->Fail(store.status());
     const auto info = ComposeTable(store->get(), table_, options_);
-    if (!info.ok()) return console->Fail(info.status());
+    if (!info.ok()) return console->Fail(Explained(info.status()));
     console->Note("table '" + info->name + "': " + info->composition + ", dim " +
                   std::to_string(info->dim) + ", " +
                   (info->every_id ? "every 64-bit id" : HumanCount(info->rows) + " rows"));
@@ -70,6 +70,11 @@ class ComposeVerb final : public Verb {
   }
 
  private:
+  static Status Explained(const Status& status) {
+    if (status.code() != StatusCode::kAlreadyExists) return status;
+    return Status::AlreadyExists(std::string(status.message()) + "; --replace replaces it");
+  }
+
   std::string store_, table_;
   std::vector<std::string> parts_;
   ComposedOptions options_;

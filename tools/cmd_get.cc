@@ -192,13 +192,7 @@ class GetVerb final : public Verb {
     };
     keys("missing", losses.missing);
     keys("unread", losses.unread);
-    if (!status.ok()) {
-      writer->Name("error");
-      writer->BeginObject();
-      writer->Field("code", StatusCodeName(status.code()));
-      writer->Field("message", status.message());
-      writer->EndObject();
-    }
+    if (!status.ok()) WriteError(writer, status);
     writer->EndObject();
   }
 

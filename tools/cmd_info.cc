@@ -100,12 +100,19 @@ class InfoVerb final : public Verb {
     if (!store.ok()) return console->Fail(store.status());
     const auto tables = SelectTables(**store, table_);
     if (!tables.ok()) return console->Fail(tables.status());
-    if (console->json) return StoreJson(console, *tables);
+    if (console->json) StoreJson(console, *tables);
+    int code = kExitOk;
     for (size_t i = 0; i < tables->size(); ++i) {
-      if (i != 0) console->out().Write("\n");
-      PrintTable(console, (*tables)[i]);
+      const TableInfo& info = (*tables)[i];
+      if (!console->json) {
+        if (i != 0) console->out().Write("\n");
+        PrintTable(console, info);
+      }
+      if (info.unfit.empty()) continue;
+      SayUnreadable(*console, info, info.unfit);
+      code = kExitError;
     }
-    return kExitOk;
+    return code;
   }
 
   static void PrintTable(Console* console, const TableInfo& info) {
@@ -146,6 +153,7 @@ class InfoVerb final : public Verb {
 
   static void PrintComposed(Console* console, const TableInfo& info) {
     Line(console, "composed of", info.composition);
+    if (!info.unfit.empty()) Line(console, "cannot be read", info.unfit);
     Line(console, "generation", std::to_string(info.generation));
     Line(console, "made", TimeText(info.created_unix_s));
     for (const auto& [key, value] : info.metadata) {
@@ -153,14 +161,13 @@ class InfoVerb final : public Verb {
     }
   }
 
-  int StoreJson(Console* console, const std::vector<TableInfo>& tables) const {
+  void StoreJson(Console* console, const std::vector<TableInfo>& tables) const {
     JsonWriter writer(&console->out());
     writer.BeginObject();
     writer.Field("schema", "edo.info/1");
     writer.Field("store", std::string_view(store_));
     WriteTableList(&writer, tables);
     writer.EndObject();
-    return kExitOk;
   }
 
   int RunFile(Console* console) const {

@@ -12,7 +12,8 @@ class LsVerb final : public Verb {
     AddStore(&store_);
     app->footer(
         "Example:\n  edo ls --store vectors.edo\n"
-        "Columns: name, keys, codec, dim, rows, bytes on disk.");
+        "Columns: name, keys, codec, dim, rows, bytes on disk; of a composed table also\n"
+        "what it is composed of and, when a part no longer fits, why it cannot be read.");
   }
 
   int Run(Console* console) override {
@@ -26,10 +27,12 @@ class LsVerb final : public Verb {
   static int PrintTsv(Console* console, const std::vector<TableInfo>& tables) {
     for (const TableInfo& info : tables) {
       console->out().Write(TsvField(info.name) + "\t" + std::string(KeyKindName(info.key_kind)) +
-                           "\t" + (info.composition.empty() ? CodecText(info) : "composed") + "\t" +
-                           std::to_string(info.dim) + "\t" +
+                           "\t" + CodecText(info) + "\t" + std::to_string(info.dim) + "\t" +
                            (info.every_id ? "every id" : std::to_string(info.rows)) + "\t" +
-                           std::to_string(TableBytes(info)) + "\n");
+                           std::to_string(TableBytes(info)));
+      if (!info.composition.empty()) console->out().Write("\t" + TsvField(info.composition));
+      if (!info.unfit.empty()) console->out().Write("\t" + TsvField(info.unfit));
+      console->out().Write("\n");
     }
     return kExitOk;
   }

@@ -89,6 +89,7 @@ class NnVerb final : public Verb {
 
   Result<std::vector<Neighbour>> Find(const Console& console, const Table& table,
                                       const std::vector<std::string>& keys) const {
+    EDO_RETURN_IF_ERROR(CheckCountable(table.info(), "nn"));
     EDO_ASSIGN_OR_RETURN(const uint64_t own_row, RowOf(table, keys));
     const uint32_t dim = table.info().dim;
     std::vector<float> query(dim);

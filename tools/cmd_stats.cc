@@ -45,12 +45,21 @@ struct RowStats {
   }
 };
 
+// What is known of one table.
+struct Measured {
+  TableInfo info;
+  Status status;  // not OK: why it could not be read
+  RowStats rows;
+};
+
 class StatsVerb final : public Verb {
  public:
   explicit StatsVerb(CLI::App* app) : Verb(app) {
     AddStore(&store_);
     AddTable(&table_, "Only this table; default: all tables of the store");
-    app->footer("Example:\n  edo stats --store vectors.edo --table glove\nReads every row.");
+    app->footer(
+        "Example:\n  edo stats --store vectors.edo --table glove\n"
+        "Reads every row. A table that cannot be read is named; the others are shown.");
   }
 
   int Run(Console* console) override {
@@ -58,15 +67,20 @@ class StatsVerb final : public Verb {
     if (!store.ok()) return console->Fail(store.status());
     const auto tables = SelectTables(**store, table_);
     if (!tables.ok()) return console->Fail(tables.status());
-    std::vector<RowStats> stats;
+    std::vector<Measured> all;
+    int code = kExitOk;
     for (const TableInfo& info : *tables) {
-      auto one = Measure(*console, **store, info);
-      if (!one.ok()) return console->Fail(one.status());
-      stats.push_back(*one);
+      auto rows = info.unfit.empty() ? Measure(*console, **store, info)
+                                     : Result<RowStats>(Status::Corruption(info.unfit));
+      if (rows.status().code() == StatusCode::kCancelled) return console->Fail(rows.status());
+      all.push_back({info, rows.status(), rows.ok() ? *rows : RowStats()});
+      if (rows.ok()) continue;
+      SayUnreadable(*console, info, rows.status().message());
+      code = kExitError;
     }
-    console->json ? PrintJson(console, *tables, stats, (*store)->stats())
-                  : Print(console, *tables, stats, (*store)->stats());
-    return kExitOk;
+    console->json ? PrintJson(console, all, (*store)->stats())
+                  : Print(console, all, (*store)->stats());
+    return code;
   }
 
  private:
@@ -104,15 +118,21 @@ class StatsVerb final : public Verb {
     return table.LookupRows(rows, options, first_values.data());
   }
 
-  static void Print(Console* console, const std::vector<TableInfo>& tables,
-                    const std::vector<RowStats>& stats, const Stats& store) {
+  static void Print(Console* console, const std::vector<Measured>& tables, const Stats& store) {
     const auto line = [&](std::string name, const std::string& value) {
       console->out().Write(name + "\t" + value + "\n");
     };
-    for (size_t i = 0; i < tables.size(); ++i) {
-      const TableInfo& info = tables[i];
-      const RowStats& s = stats[i];
+    for (const auto& [info, status, s] : tables) {
       line("table", TsvField(info.name));
+      if (!status.ok()) {
+        line("cannot be read", TsvField(status.message()) + "\n");
+        continue;
+      }
+      if (info.every_id) {
+        line("rows", "every 64-bit id");
+        line("composed of", TsvField(info.composition) + "\n");
+        continue;
+      }
       line("rows", std::to_string(s.rows));
       line("rows of zeros", std::to_string(s.zero_rows));
       line("rows with inf or nan", std::to_string(s.non_finite_rows));
@@ -144,18 +164,26 @@ class StatsVerb final : public Verb {
            static_cast<double>(store.read_depth_samples);
   }
 
-  static void WriteTable(JsonWriter* writer, const TableInfo& info, const RowStats& s) {
+  static void WriteTable(JsonWriter* writer, const Measured& table) {
+    const auto& [info, status, s] = table;
+    const bool measured = status.ok() && !info.every_id;
+    const auto count = [&](const char* name, uint64_t value) {
+      writer->Name(name);
+      measured ? writer->UInt(value) : writer->Null();
+    };
     const auto number = [&](const char* name, double value) {
       writer->Name(name);
       s.finite_rows() == 0 ? writer->Null() : writer->Double(value);
     };
     writer->BeginObject();
     writer->Field("name", info.name);
-    writer->Field("rows", s.rows);
+    writer->Field("key_kind", KeyKindName(info.key_kind));
+    WriteRows(writer, info);
     writer->Field("dim", info.dim);
-    writer->Field("codec", CodecText(info));
-    writer->Field("zero_rows", s.zero_rows);
-    writer->Field("non_finite_rows", s.non_finite_rows);
+    WriteCodec(writer, info);
+    WriteComposition(writer, info);
+    count("zero_rows", s.zero_rows);
+    count("non_finite_rows", s.non_finite_rows);
     number("norm_min", s.norm_min);
     number("norm_mean", s.norm_mean());
     number("norm_max", s.norm_max);
@@ -165,19 +193,19 @@ class StatsVerb final : public Verb {
     writer->Field("compression", CompressionName(info.compression));
     writer->Field("plain_chunk_bytes", PlainChunkBytes(info));
     writer->Field("key_file_bytes", info.key_file_bytes);
-    writer->Field("f32_bytes", PlainBytes(info));
+    WritePlainBytes(writer, info);
+    if (!status.ok()) WriteError(writer, status);
     writer->EndObject();
   }
 
-  void PrintJson(Console* console, const std::vector<TableInfo>& tables,
-                 const std::vector<RowStats>& stats, const Stats& store) const {
+  void PrintJson(Console* console, const std::vector<Measured>& tables, const Stats& store) const {
     JsonWriter writer(&console->out());
     writer.BeginObject();
     writer.Field("schema", "edo.stats/1");
     writer.Field("store", std::string_view(store_));
     writer.Name("tables");
     writer.BeginArray();
-    for (size_t i = 0; i < tables.size(); ++i) WriteTable(&writer, tables[i], stats[i]);
+    for (const Measured& table : tables) WriteTable(&writer, table);
     writer.EndArray();
     writer.Name("reads");
     writer.BeginObject();

@@ -1,4 +1,5 @@
-// edo verify: reads every byte of a store and names what is damaged. Exit code 1 when something is.
+// edo verify: reads every byte of a store and names what is damaged, and composed tables whose
+// parts do not fit. Exit code 1 when something is wrong.
 #include "tools/common.h"
 #include "tools/progress.h"
 #include "tools/text.h"
@@ -14,8 +15,9 @@ class VerifyVerb final : public Verb {
     AddTable(&options_.table, "Only this table; default: every table and file of the store");
     app->footer(
         "Example:\n  edo verify --store vectors.edo\n"
-        "Prints one line for each damaged part: table, part, number, rows, file, what.\n"
-        "Exit code 0: the store is whole; 1: it is damaged.");
+        "Prints one line for each damaged part: table, part, number, rows, file, what;\n"
+        "and one, of part `composition`, for a composed table whose parts do not fit.\n"
+        "Exit code 0: the store is whole; 1: it is damaged, or such a table is there.");
   }
 
   int Run(Console* console) override {
@@ -27,18 +29,32 @@ class VerifyVerb final : public Verb {
       PrintJson(console, *report);
     } else {
       for (const Damage& damage : report->damages) PrintDamage(console, damage);
+      for (const UnfitTable& table : report->unfit) {
+        PrintDamage(console,
+                    {.file = {}, .table = table.table, .part = "composition", .what = table.what});
+      }
     }
-    if (report->damages.empty()) {
+    if (IsWhole(*report)) {
       console->Note(scope + " is whole: " + CountOf(report->tables, "table") + ", " +
                     CountOf(report->chunks, "chunk") + ", " + CountOf(report->keys, "key") + ", " +
                     HumanBytes(report->bytes) + " in " + CountOf(report->files, "file"));
       return kExitOk;
     }
-    console->Problem(scope + ": damage in " + CountOf(report->damages.size(), "place"));
+    if (!report->damages.empty()) {
+      console->Problem(scope + ": damage in " + CountOf(report->damages.size(), "place"));
+    }
+    if (!report->unfit.empty()) {
+      console->Problem(scope + ": " + CountOf(report->unfit.size(), "composed table") +
+                       " cannot be read, as a part is missing or does not fit" +
+                       (report->damages.empty() ? "; no byte is damaged" : ""));
+    }
     return kExitError;
   }
 
  private:
+  static bool IsWhole(const VerifyReport& report) {
+    return report.damages.empty() && report.unfit.empty();
+  }
   Result<VerifyReport> DoVerify(Console* console) {
     EDO_ASSIGN_OR_RETURN(const auto store, OpenForReading(store_, *console));
     ProgressBar bar(*console, "verify");
@@ -65,7 +81,7 @@ class VerifyVerb final : public Verb {
     writer.BeginObject();
     writer.Field("schema", "edo.verify/1");
     writer.Field("store", std::string_view(store_));
-    writer.Field("whole", report.damages.empty());
+    writer.Field("whole", IsWhole(report));
     writer.Field("tables", report.tables);
     writer.Field("chunks", report.chunks);
     writer.Field("key_pages", report.key_pages);
@@ -83,6 +99,15 @@ class VerifyVerb final : public Verb {
       writer.Field("row_count", damage.row_count);
       writer.Field("file", std::string_view(damage.file));
       writer.Field("what", std::string_view(damage.what));
+      writer.EndObject();
+    }
+    writer.EndArray();
+    writer.Name("unfit");
+    writer.BeginArray();
+    for (const UnfitTable& table : report.unfit) {
+      writer.BeginObject();
+      writer.Field("table", std::string_view(table.table));
+      writer.Field("what", std::string_view(table.what));
       writer.EndObject();
     }
     writer.EndArray();

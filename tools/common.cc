@@ -30,8 +30,10 @@ Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::str
 
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name) {
   if (name.empty()) return store.Tables();
-  EDO_ASSIGN_OR_RETURN(const auto table, store.OpenTable(name));
-  return std::vector<TableInfo>{table->info()};
+  for (TableInfo& info : store.Tables()) {
+    if (info.name == name) return std::vector<TableInfo>{std::move(info)};
+  }
+  return store.OpenTable(name).status();  // says which tables there are
 }
 
 Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo& info) {
@@ -59,6 +61,7 @@ void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key) {
 }
 
 std::string CodecText(const TableInfo& info) {
+  if (!info.composition.empty()) return "composed";
   std::string text;
   for (size_t t = 0; t + 1 < info.tiers.size(); ++t) {
     text += std::to_string(info.tiers[t].rows) + ":" + info.tiers[t].codec.ToString() + " ";
@@ -66,12 +69,39 @@ std::string CodecText(const TableInfo& info) {
   return text + info.codec.ToString();
 }
 
+Status CheckCountable(const TableInfo& info, const std::string& verb) {
+  if (!info.every_id) return Status::Ok();
+  return Status::InvalidArgument("table '" + info.name + "' holds every 64-bit id; " + verb +
+                                 " reads every row, and takes tables whose rows can be counted");
+}
+
+void WriteCodec(JsonWriter* json, const TableInfo& info) {
+  json->Name("codec");
+  info.composition.empty() ? json->String(CodecText(info)) : json->Null();
+}
+
+void WriteRows(JsonWriter* json, const TableInfo& info) {
+  json->Name("rows");
+  info.every_id ? json->Null() : json->UInt(info.rows);
+}
+
+void WritePlainBytes(JsonWriter* json, const TableInfo& info) {
+  json->Name("f32_bytes");
+  info.every_id ? json->Null() : json->UInt(PlainBytes(info));
+}
+
+void WriteComposition(JsonWriter* json, const TableInfo& info) {
+  json->Field("composed", !info.composition.empty());
+  json->Field("composition", std::string_view(info.composition));
+  json->Field("every_id", info.every_id);
+}
+
 void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("name", info.name);
   json->Field("key_kind", KeyKindName(info.key_kind));
-  json->Field("codec", CodecText(info));
+  WriteCodec(json, info);
   json->Field("dim", info.dim);
-  json->Field("rows", info.rows);
+  WriteRows(json, info);
   json->Field("order", std::string_view(info.order));
   json->Field("generation", info.generation);
   json->Field("created_unix_s", info.created_unix_s);
@@ -82,7 +112,7 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
   json->Field("compression", CompressionName(info.compression));
   json->Field("plain_chunk_bytes", PlainChunkBytes(info));
   json->Field("key_file_bytes", info.key_file_bytes);
-  json->Field("f32_bytes", PlainBytes(info));
+  WritePlainBytes(json, info);
   if (!info.tiers.empty()) {
     json->Name("tiers");
     json->BeginArray();
@@ -100,13 +130,12 @@ void WriteTableFields(JsonWriter* json, const TableInfo& info) {
     }
     json->EndArray();
   }
-  json->Field("composition", std::string_view(info.composition));
-  json->Name("every_id");
-  json->Bool(info.every_id);
+  WriteComposition(json, info);
   json->Name("metadata");
   json->BeginObject();
   for (const auto& [key, value] : info.metadata) json->Field(key, std::string_view(value));
   json->EndObject();
+  if (!info.unfit.empty()) WriteError(json, Status::Corruption(info.unfit));
 }
 
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
@@ -118,6 +147,18 @@ void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables) {
     json->EndObject();
   }
   json->EndArray();
+}
+
+void WriteError(JsonWriter* json, const Status& status) {
+  json->Name("error");
+  json->BeginObject();
+  json->Field("code", StatusCodeName(status.code()));
+  json->Field("message", status.message());
+  json->EndObject();
+}
+
+void SayUnreadable(const Console& console, const TableInfo& info, std::string_view why) {
+  console.Problem("table '" + info.name + "' cannot be read now: " + std::string(why));
 }
 
 uint64_t TableBytes(const TableInfo& info) { return info.chunk_file_bytes + info.key_file_bytes; }

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Store>> OpenForReading(const std::string& directory, cons
 // Empty name: the store's only table.
 Result<std::unique_ptr<Table>> OpenNamedTable(const Store& store, const std::string& name,
                                               const ReadOptions& options = {});
-// Infos of one table, or of all when `name` is empty.
+// Infos of one table, or of all when `name` is empty; also of what cannot be opened.
 Result<std::vector<TableInfo>> SelectTables(const Store& store, const std::string& name);
 StoreOptions LoggedTo(const Console& console);  // warnings of the store go to standard error
 
@@ -33,12 +33,27 @@ Result<KeyList> ParseKeys(const std::vector<std::string>& keys, const TableInfo&
 
 // "key": ... of a text key (base64 when it is not UTF-8) or of an integer key given as text.
 void WriteKey(JsonWriter* json, const TableInfo& info, std::string_view key);
+// kInvalidArgument for a table over every 64-bit id: `verb` reads every row.
+Status CheckCountable(const TableInfo& info, const std::string& verb);
+
+// "codec", "rows" and "f32_bytes": null where the table has none, as composed tables.
+void WriteCodec(JsonWriter* json, const TableInfo& info);
+void WriteRows(JsonWriter* json, const TableInfo& info);
+void WritePlainBytes(JsonWriter* json, const TableInfo& info);
+// "composed", "composition", "every_id"
+void WriteComposition(JsonWriter* json, const TableInfo& info);
 // All fields of a table, into an open object.
 void WriteTableFields(JsonWriter* json, const TableInfo& info);
 // "tables": [{...}, ...]
 void WriteTableList(JsonWriter* json, const std::vector<TableInfo>& tables);
 
-// "INT8", or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4 PQ25x8".
+// "error": {"code", "message"}
+void WriteError(JsonWriter* json, const Status& status);
+// Says on standard error that a table cannot be read, and why.
+void SayUnreadable(const Console& console, const TableInfo& info, std::string_view why);
+
+// "INT8"; "composed"; or of mixed precision as --hot and --codec say it: "100000:INT8 900000:L4
+// PQ25x8".
 std::string CodecText(const TableInfo& info);
 uint64_t TableBytes(const TableInfo& info);       // on disk
 uint64_t PlainChunkBytes(const TableInfo& info);  // of rows on disk if they were not compressed

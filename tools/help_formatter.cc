@@ -62,8 +62,11 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
     name += long_choice ? " WORD" : " " + type;
   }
   if (is_choice && (is_positional || long_choice)) text += ": " + Spaced(type);
-  if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
-  if (!is_positional && option->get_required()) text += " (needed)";
+  const bool needed = option->get_required();  // and so never its default
+  if (!needed && !option->get_default_str().empty()) {
+    text += " [" + option->get_default_str() + "]";
+  }
+  if (!is_positional && needed) text += " (needed)";
   return Entry(name, text);
 }
 

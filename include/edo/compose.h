@@ -23,9 +23,10 @@
 //
 // An open handle keeps the generations of its parts. Importing or recoding a part in place is
 // allowed; opening the composed table then fails with kCorruption while the part has too few rows
-// or another dim. A part cannot be dropped; renaming it renames it in the composition, too.
-// Lookups on device are computed on the host and copied up. PipelineOptions::look_ahead is not
-// used. BulkLookup and Scan hold rows as f32.
+// or another dim. The commit that brings this about logs a warning (StoreOptions::log), and
+// Store::Tables says why (TableInfo::unfit). A part cannot be dropped; renaming it renames it in the
+// composition, too. Lookups on device are computed on the host and copied up.
+// PipelineOptions::look_ahead is not used. BulkLookup and Scan hold rows as f32.
 //
 // Sources: Shi et al. 2020, "Compositional Embeddings Using Complementary Partitions" (quotient and
 // remainder); Svenstrup et al. 2017, "Hash Embeddings"; Carter and Wegman 1979 (affine);

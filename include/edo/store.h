@@ -133,9 +133,17 @@ struct Damage {
   std::string what;                       // one sentence: found, expected
 };
 
+// A composed table that cannot be opened, though no byte of it is damaged.
+struct UnfitTable {
+  std::string table;
+  std::string what;  // which part is missing or does not fit
+};
+
 struct VerifyReport {
   uint64_t tables = 0, chunks = 0, key_pages = 0, keys = 0, files = 0, bytes = 0;
-  std::vector<Damage> damages;  // empty = the store is whole
+  // Both empty = the store is whole.
+  std::vector<Damage> damages;
+  std::vector<UnfitTable> unfit;
 };
 
 // How a table will be read.
@@ -186,7 +194,8 @@ class Store {
   static Status DestroyIfNeverUsed(const std::string& directory);
 
   virtual const std::string& directory() const = 0;
-  virtual std::vector<TableInfo> Tables() const = 0;  // by name
+  // By name. Composed tables whose parts do not fit are there, too (TableInfo::unfit).
+  virtual std::vector<TableInfo> Tables() const = 0;
   // kNotFound names the tables that exist. The second form: the store's only table.
   // The first open of a generation finds its rows room in the caches and may wait for lookups that
   // are reading from them.
@@ -202,7 +211,8 @@ class Store {
   virtual Status SetMetadata(std::string_view name, const Metadata& pairs) = 0;
 
   // Reads every byte: file checksums, chunk and page checksums, keys against the index both ways,
-  // and the catalog. Damage is in the report; an error Status means verify itself could not run.
+  // the catalog, and composed tables against their parts. What is wrong is in the report; an
+  // error Status means verify itself could not run.
   virtual Result<VerifyReport> Verify(const VerifyOptions& options) const = 0;
   virtual Stats stats() const = 0;
 };

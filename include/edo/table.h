@@ -70,6 +70,9 @@ struct TableInfo {
   // Of a composed table without a number of rows: every 64-bit id is a key. `rows` is 0, and calls
   // that take or give row numbers, and Scan, are kUnsupported.
   bool every_id = false;
+  // Of a composed table in the list of Store::Tables: why it cannot be opened now, as a part is
+  // gone or was replaced by one that does not fit; else empty.
+  std::string unfit;
 };
 
 enum class PoolMode : uint8_t { kSum, kMean };

@@ -475,12 +475,46 @@ TEST_F(ComposedStore, AReplacedPartIsSeenByNewHandlesOnlyAndMustStillFit) {
   EXPECT_EQ(short_of.code(), StatusCode::kCorruption);
   EXPECT_THAT(short_of.ToString(), HasSubstr("composed table 'c': part 'q:quotient:100': table 'q' "
                                              "has 9 rows; 10 are needed"));
+  for (const TableInfo& info : store_->Tables()) {
+    EXPECT_EQ(info.unfit,
+              info.name == "c" ? "part 'q:quotient:100': table 'q' has 9 rows; 10 are needed" : "");
+  }
   const auto verify = store_->Verify({});
   ASSERT_TRUE(verify.ok());
-  ASSERT_EQ(verify->damages.size(), 1u);
-  EXPECT_EQ(verify->damages[0].table, "c");
+  EXPECT_TRUE(verify->damages.empty());  // no byte is
+  ASSERT_EQ(verify->unfit.size(), 1u);
+  EXPECT_EQ(verify->unfit[0].table, "c");
+  EXPECT_EQ(verify->unfit[0].what, "part 'q:quotient:100': table 'q' has 9 rows; 10 are needed");
+  EXPECT_TRUE(store_->Verify({.table = "r", .progress = {}})->unfit.empty());
   EDO_ASSERT_OK(Rewrite(store_.get(), "q", Dense(6), 10));
   EXPECT_THAT(store_->OpenTable("c").status().ToString(), HasSubstr("one dim"));
+}
+
+// Every composed table that a new part leaves without what it needs is named to the log, once.
+TEST(ComposedWarning, OfAPartThatNoLongerFits) {
+  std::vector<std::string> warnings;
+  StoreOptions store_options;
+  store_options.log = [&](LogLevel level, std::string_view message) {
+    if (level == LogLevel::kWarning) warnings.emplace_back(message);
+  };
+  const auto store = MemoryStore(store_options);
+  EDO_ASSERT_OK(WriteTable(store.get(), "q", Dense(4), 10).status());
+  EDO_ASSERT_OK(WriteTable(store.get(), "r", Dense(4), 10).status());
+  ComposedOptions options;
+  for (const char* part : {"q:remainder:10", "q:remainder:9", "r:remainder:10"}) {
+    options.parts = {Part(part)};
+    options.rows = 10;
+    EDO_ASSERT_OK(ComposeTable(store.get(), std::string("of ") + part, options).status());
+  }
+  EDO_ASSERT_OK(Rewrite(store.get(), "q", Dense(4), 11, 7));
+  EXPECT_THAT(warnings, ::testing::IsEmpty());
+  EDO_ASSERT_OK(Rewrite(store.get(), "q", Dense(4), 9, 7));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("composed table 'of q:remainder:10'"));
+  EDO_ASSERT_OK(Rewrite(store.get(), "q", Dense(4), 8, 7));
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_THAT(warnings[2], HasSubstr("composed table 'of q:remainder:9'"));
+  EXPECT_THAT(warnings[2], HasSubstr("table 'q' has 8 rows; 9 are needed"));
 }
 
 TEST_F(ComposedStore, QuotientsInBinary32AreThoseOfDlrmBeyondTwentyFourBits) {
