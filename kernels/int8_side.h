@@ -13,15 +13,19 @@ inline constexpr uint32_t kInt8ScaleStep = 8;  // of a scale's bits, in rows wit
 inline constexpr int kInt8OffsetStep = 8;
 inline constexpr int kInt8Offsets = 4;  // on either side of zero
 
+// Without branches: which rows have an offset cannot be foretold, and a CPU that guesses wrong
+// loses the rows that it had begun to load.
+//
 // The scale as bfloat16 bits.
 EDO_HD uint32_t Int8ScaleOf(uint32_t side) {
-  return (side & kInt8HasOffset) != 0 ? side & 0x7ff8u : side;
+  const uint32_t has_offset = 0u - (side >> 15);
+  return side & 0x7fffu & ~(has_offset & (kInt8ScaleStep - 1));
 }
 // What is added to a code: 0, or one of +-8, +-16, +-24, +-32.
 EDO_HD int Int8OffsetOf(uint32_t side) {
-  if ((side & kInt8HasOffset) == 0) return 0;
-  const int step = static_cast<int>(side % kInt8ScaleStep) - kInt8Offsets;
-  return (step < 0 ? step : step + 1) * kInt8OffsetStep;
+  const int has_offset = -static_cast<int>(side >> 15);
+  const int number = static_cast<int>(side % kInt8ScaleStep);
+  return (number - kInt8Offsets + number / kInt8Offsets) * kInt8OffsetStep & has_offset;
 }
 // `steps`: the offset / 8, not 0.
 EDO_HD uint16_t Int8SideOf(uint32_t scale_bits, int steps) {

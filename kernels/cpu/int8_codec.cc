@@ -67,7 +67,7 @@ EDO_SIMD_CLONES
 void DecodeInt8ToF32(const RowFormat&, const std::byte* __restrict codes, const std::byte* side,
                      uint32_t first, uint32_t count, std::byte* __restrict out) {
   const Int8Values values(codes + first, side);
-  for (size_t i = 0; i < count; ++i) StoreAt(out, i, values.At(i));
+  values.Store(count, out);
 }
 EDO_SIMD_CLONES
 void DecodeInt8ToF16(const RowFormat&, const std::byte* __restrict codes, const std::byte* side,
