@@ -55,21 +55,36 @@ class TableRecoder {
     uint64_t rows = 0;
     std::unique_ptr<storage::Codec> codec;
   };
+  // Rows of a target that stand in one tier of the table, and how they become the target's.
+  struct Piece {
+    enum class How : uint8_t { kTake, kDropRefinement, kEncode };
+    const Tier* from = nullptr;
+    uint64_t first_row = 0;
+    uint64_t rows = 0;
+    How how = How::kEncode;
+  };
+  // Rows (count, dim), empty where they were not asked for, and their codes.
+  using CodedFunction =
+      std::function<Status(std::span<const float> rows, std::span<const std::byte> codes)>;
 
   Status Step();
-  const Tier* SourceOf(const Target& target) const;
+  const Tier* KnownBy(const CodecSpec& spec, const Target& target) const;
+  Result<std::vector<std::byte>> LearnedFor(const CodecSpec& spec, const Target& target) const;
   Status MakeCodec(const CodecSpec& spec, Target* target);
   Status ChooseCodec(Target* target);
-  bool DropsRefinement(const Tier* from, const storage::Codec& to) const;
+  std::vector<Piece> PiecesOf(const Target& target, const storage::Codec& codec) const;
   Status CheckSpace() const;
   Result<std::unique_ptr<GenerationWriter>> NewGeneration(const Target& target, bool last,
                                                           Compression wish,
                                                           const std::optional<ChunkPlan>& plan);
   Result<std::unique_ptr<GenerationWriter>> WriteTarget(const Target& target, bool last);
   Status WriteRows(const Target& target, GenerationWriter* writer);
-  Status TakeCodes(const Tier& from, const Target& target, GenerationWriter* writer);
+  Status ForEachCoded(const Target& target, const storage::Codec& codec, bool with_rows,
+                      const CodedFunction& each) const;
+  Status ForEachTaken(const Piece& piece, const storage::Codec& codec, bool with_rows,
+                      const CodedFunction& each) const;
   template <typename Each>
-  Status ForEachBatch(const Target& target, const Each& each) const;
+  Status ForEachBatch(uint64_t first_row, uint64_t rows, const Each& each) const;
   Status AtRow(const Status& status, uint64_t row) const;
   Status CopyPages(storage::PageKind kind, uint64_t count, storage::BulkWriter* files);
   storage::TableRecord RecordOf(const Target& target, const GenerationWriter& writer) const;
