@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/codec_chooser.h"
 #include "engine/codec_trials.h"
 #include "engine/row_sample.h"
 #include "storage/learned_pages.h"
@@ -67,10 +66,25 @@ Status TableRecoder::Step() {
 
 // ---- codecs ------------------------------------------------------------------------------------
 
+Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const HotTier> hot,
+                     const std::optional<CodecGoal>& goal) {
+  if (!goal || !goal->max_bytes) return Status::Ok();
+  uint64_t bytes = 0;
+  for (const HotTier& tier : hot) {
+    bytes += tier.rows * tier.codec.RowBytes(dim) + tier.codec.LearnedBytes(dim);
+  }
+  if (bytes < *goal->max_bytes) return Status::Ok();
+  return Status::BadInput("table '" + table + "': the hot tiers alone take " +
+                          std::to_string(bytes) + " bytes, " + std::to_string(*goal->max_bytes) +
+                          " are allowed for all rows");
+}
+
 Status TableRecoder::MakeCodecs() {
   EDO_RETURN_IF_ERROR(CheckHotTiers(work_.hot, info_.dim));
+  if (work_.choose_codec) EDO_RETURN_IF_ERROR(work_.choose_codec->Validate());
+  std::vector<HotTier> counted = work_.hot;
   uint64_t first = 0;
-  for (const HotTier& hot : work_.hot) {
+  for (HotTier& hot : counted) {
     Target& target = targets_.emplace_back();
     target.first_row = first;
     target.rows =
@@ -84,7 +98,9 @@ Status TableRecoder::MakeCodecs() {
           std::to_string(info_.rows) + ", of which some must be left for the last tier");
     }
     first += target.rows;
+    hot.rows = target.rows;
   }
+  EDO_RETURN_IF_ERROR(CheckHotBytes(info_.name, info_.dim, counted, work_.choose_codec));
   targets_.push_back({first, info_.rows - first, nullptr});
   for (size_t t = 0; t < targets_.size(); ++t) {
     const bool last = t + 1 == targets_.size();
@@ -135,16 +151,30 @@ Status TableRecoder::MakeCodec(const CodecSpec& spec, Target* target) {
 }
 
 Status TableRecoder::ChooseCodec(Target* target) {
-  EDO_RETURN_IF_ERROR(work_.choose_codec->Validate());
+  const auto part_of = [this](const Target& of) {
+    return CodecChooser::Part{
+        of.rows, [this, &of](const storage::Codec& codec, const CodecChooser::CodedFunction& each) {
+          return ForEachCoded(of, codec, true, each);
+        }};
+  };
   CodecChooser::Source source;
   source.dim = info_.dim;
-  source.rows = target->rows;
+  source.part = part_of(*target);
   EDO_ASSIGN_OR_RETURN(source.sample,
                        SampleOf(table_, target->first_row, target->rows, learn_.seed));
-  source.for_each = [&](const CodecChooser::RowsFunction& each) {
-    return ForEachBatch(target->first_row, target->rows,
-                        [&](uint64_t, std::span<const float> rows) { return each(rows); });
+  for (const Target& hot : targets_) {
+    if (&hot != target) source.hot.push_back({part_of(hot), hot.codec.get()});
+  }
+  source.known = [this, target](const CodecSpec& spec, std::vector<std::byte>* learned) {
+    const Tier* const from = KnownBy(spec, *target);
+    if (from == nullptr) return false;
+    learned->assign(from->codec->learned().begin(), from->codec->learned().end());
+    return true;
   };
+  for (const Tier& tier : table_.tiers()) {
+    const CodecSpec& spec = tier.codec->spec();
+    if (KnownBy(spec, *target) == &tier) source.held.push_back(spec);
+  }
   CodecChooser chooser(*work_.choose_codec, std::move(source), learn_);
   EDO_ASSIGN_OR_RETURN(CodecChooser::Choice choice, chooser.Run());
   figures_ = std::move(choice.figures);
@@ -234,7 +264,7 @@ std::vector<TableRecoder::Piece> TableRecoder::PiecesOf(const Target& target,
 
 // Codes of a tier as they are, or without their refinement.
 Status TableRecoder::ForEachTaken(const Piece& piece, const storage::Codec& codec, bool with_rows,
-                                  const CodedFunction& each) const {
+                                  const CodecChooser::CodedFunction& each) const {
   const kernels::RowFormat& old = piece.from->codec->row_format();
   const uint64_t row_bytes = codec.row_bytes();
   std::vector<std::byte> dropped;
@@ -263,7 +293,7 @@ Status TableRecoder::ForEachTaken(const Piece& piece, const storage::Codec& code
 
 // The rows of a target as they are now, and the codes that they get.
 Status TableRecoder::ForEachCoded(const Target& target, const storage::Codec& codec, bool with_rows,
-                                  const CodedFunction& each) const {
+                                  const CodecChooser::CodedFunction& each) const {
   // A book that is kept may be one that was learned elsewhere, for rows of another scale.
   std::unique_ptr<storage::Codec> searching;
   if (codec.spec().kind == CodecKind::kPQ && KnownBy(codec.spec(), target) != nullptr) {

@@ -13,6 +13,7 @@
 #include "edo/codec_goal.h"
 #include "edo/hot_tiers.h"
 #include "edo/options.h"
+#include "engine/codec_chooser.h"
 #include "engine/generation_writer.h"
 #include "engine/store_impl.h"
 #include "engine/table_impl.h"
@@ -28,6 +29,11 @@ struct RecodeWork {
   uint32_t threads = 1;
   std::function<Status(uint64_t rows_done)> step;  // called now and then, by one thread at a time
 };
+
+// kBadInput when hot tiers leave nothing of the bytes that a goal allows the table; tiers whose
+// rows are not counted yet have none.
+Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const HotTier> hot,
+                     const std::optional<CodecGoal>& goal);
 
 class TableRecoder {
  public:
@@ -63,10 +69,6 @@ class TableRecoder {
     uint64_t rows = 0;
     How how = How::kEncode;
   };
-  // Rows (count, dim), empty where they were not asked for, and their codes.
-  using CodedFunction =
-      std::function<Status(std::span<const float> rows, std::span<const std::byte> codes)>;
-
   Status Step();
   const Tier* KnownBy(const CodecSpec& spec, const Target& target) const;
   Result<std::vector<std::byte>> LearnedFor(const CodecSpec& spec, const Target& target) const;
@@ -80,9 +82,9 @@ class TableRecoder {
   Result<std::unique_ptr<GenerationWriter>> WriteTarget(const Target& target, bool last);
   Status WriteRows(const Target& target, GenerationWriter* writer);
   Status ForEachCoded(const Target& target, const storage::Codec& codec, bool with_rows,
-                      const CodedFunction& each) const;
+                      const CodecChooser::CodedFunction& each) const;
   Status ForEachTaken(const Piece& piece, const storage::Codec& codec, bool with_rows,
-                      const CodedFunction& each) const;
+                      const CodecChooser::CodedFunction& each) const;
   template <typename Each>
   Status ForEachBatch(uint64_t first_row, uint64_t rows, const Each& each) const;
   Status AtRow(const Status& status, uint64_t row) const;

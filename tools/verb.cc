@@ -70,7 +70,9 @@ void Verb::AddGoal(CodecGoal* goal) {
       ->type_name("O");
   AddNumber(
       "--max-bytes", [=](double v) { goal->max_bytes = static_cast<uint64_t>(v); }, 1, 1e18,
-      "Bytes that the rows may take, without keys; of the codecs that fit, the closest is best")
+      "Bytes that all rows may take, hot ones too, without keys; of the codecs that fit, the "
+      "closest "
+      "is best")
       ->type_name("B");
 }
 

@@ -24,8 +24,8 @@ struct RecodeOptions {
   // Mixed precision (hot_tiers.h): the first rows, in their order, in these codecs; the rest, which
   // may not be empty, in `codec`. Empty: all rows in one codec, whatever they were in.
   std::vector<HotTier> hot{};
-  // Instead of `codec`: the one that keeps this goal, held against the rows as the table has them
-  // now (those behind the hot ones); see TableOptions::choose_codec.
+  // Instead of `codec`: the one that keeps this goal, held against all rows as the table has them
+  // now, hot ones included; see TableOptions::choose_codec.
   std::optional<CodecGoal> choose_codec{};
   Compression compression = Compression::kAuto;
   uint32_t threads = 2;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -13,6 +14,7 @@
 #include "edo/codebook.h"
 #include "edo/recode.h"
 #include "edo/transfer.h"
+#include "engine/row_quality.h"
 #include "engine/table_impl.h"
 #include "tests/engine/lookup_fixture.h"
 
@@ -532,6 +534,131 @@ TEST_P(TiersTest, SharesOfTheRowsAndACodecChosenForTheRest) {
   EXPECT_EQ(info->tiers[1].rows, 1u);
   EXPECT_LT(info->tiers[2].row_bytes, kDim * 4u);
   EXPECT_TRUE(info->metadata.contains("edo.codec.choice"));
+}
+
+QualityReport QualityOf(const std::vector<float>& original, const std::vector<float>& decoded) {
+  engine::RowQuality quality(kDim, {});
+  quality.Add(original.data(), decoded.data(), original.size() / kDim, 0);
+  return quality.Report();
+}
+
+uint64_t BytesOf(const TableInfo& info) {
+  uint64_t bytes = 0;
+  for (const TierInfo& tier : info.tiers) {
+    bytes += tier.rows * tier.row_bytes + tier.codec.LearnedBytes(info.dim);
+  }
+  return bytes;
+}
+
+// What a goal allows is for all rows: bytes of hot rows count, and so does how they come back.
+TEST_P(TiersTest, AGoalIsHeldOverTheRowsOfAllTiers) {
+  std::mt19937_64 random(test::Seed(74));
+  const Made made = MakeRows(2000, random);
+  TableOptions options;
+  options.replace = true;
+  options.hot = {{.percent = 50, .codec = Spec("F32")}};
+  options.choose_codec = CodecGoal{.quality = {}, .max_bytes = 100000};
+  auto info = Put(store_.get(), "t", made, options);
+  ASSERT_TRUE(info.ok()) << info.status().ToString();
+  EXPECT_LE(BytesOf(*info), 100000u);
+  EXPECT_THAT(info->metadata.at("edo.codec.choice"),
+              HasSubstr("1000:F32 " + info->codec.ToString()));
+  EXPECT_THAT(info->metadata.at("edo.codec.choice"), HasSubstr("over all 2000 rows"));
+  EXPECT_THAT(info->metadata.at("edo.codec.choice"),
+              HasSubstr("; " + std::to_string(BytesOf(*info)) + " bytes"));
+
+  // Exact rows leave the others more error: L4 alone would not keep this.
+  const uint32_t half = 1000 * kDim;
+  const auto l4 = storage::Codec::Make(Spec("L4"), kDim);
+  std::vector<std::byte> codes(1000 * (*l4)->row_bytes());
+  std::vector<float> decoded(made.values);
+  EDO_ASSERT_OK((*l4)->Encode(&made.values[half], 1000, codes.data()));
+  (*l4)->Decode(codes.data(), 1000, {&decoded[half], FloatType::kF32, 0, 0});
+  const double error = QualityOf(made.values, decoded).rel_error_mean;
+  options.choose_codec = CodecGoal{
+      .quality = {.max_rel_error = error * 1.001, .at = QualityBudget::At::kMean}, .max_bytes = {}};
+  info = Put(store_.get(), "t", made, options);
+  ASSERT_TRUE(info.ok()) << info.status().ToString();
+  EXPECT_LE(info->row_bytes, (*l4)->row_bytes());
+  EXPECT_LE(QualityOf(made.values, RowsByNumber(*Open())).rel_error_mean, error * 1.001);
+
+  // Coarse hot rows are made up for by the others where that can be.
+  options.hot = Hot({{1000, "L4"}});
+  options.choose_codec->quality.max_rel_error = error * 1.05;
+  info = Put(store_.get(), "t", made, options);
+  ASSERT_TRUE(info.ok()) << info.status().ToString();
+  const QualityReport quality = QualityOf(made.values, RowsByNumber(*Open()));
+  EXPECT_LE(quality.rel_error_mean, error * 1.05);
+  char figure[64];
+  std::snprintf(figure, sizeof figure, "%.4g mean", quality.rel_error_mean);
+  EXPECT_THAT(info->metadata.at("edo.codec.choice"), HasSubstr(figure));
+  // The same of a table that is there.
+  ASSERT_TRUE(Put(store_.get(), "u", made, {}).ok());
+  RecodeOptions recode;
+  recode.table = "u";
+  recode.hot = options.hot;
+  recode.choose_codec = options.choose_codec;
+  const auto report = Recode(store_.get(), recode);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(report->after.codec, info->codec);
+  EXPECT_EQ(report->after.metadata.at("edo.codec.choice"), info->metadata.at("edo.codec.choice"));
+}
+
+// What rows are in already keeps them as they are, whatever is asked for.
+TEST_P(TiersTest, AChoiceKeepsTheCodecThatRowsAreIn) {
+  std::mt19937_64 random(test::Seed(77));
+  const Made made = MakeRows(1500, random);
+  TableOptions options;
+  for (const char* const word : {"PQ5x8", "PQ4x4", "L4"}) {
+    options.codec = Spec(word);
+    ASSERT_TRUE(Put(store_.get(), "t", made, options).ok());
+    const std::vector<float> before = RowsByNumber(*Open());
+    RecodeOptions recode;
+    recode.table = "t";
+    recode.choose_codec = CodecGoal{.quality = {.min_cosine = 1}, .max_bytes = {}};
+    auto report = Recode(store_.get(), recode);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_TRUE(report->unchanged);
+    recode.hot = Hot({{100, "F32"}});
+    report = Recode(store_.get(), recode);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_EQ(report->after.codec.ToString(), word);
+    EXPECT_EQ(RowsByNumber(*Open()), before);
+    EXPECT_THAT(report->after.metadata.at("edo.codec.choice"),
+                HasSubstr("100:F32 " + std::string(word) +
+                          " over all 1500 rows: relative squared "
+                          "error 0 mean, 0 p99"));
+    EDO_ASSERT_OK(store_->DropTable("t"));
+  }
+}
+
+TEST_P(TiersTest, HotTiersThatLeaveAGoalNoRoomAreNamed) {
+  std::mt19937_64 random(test::Seed(75));
+  const Made made = MakeRows(2000, random);
+  TableOptions options;
+  const auto refused = [&](const std::string& what) {
+    const auto info = Put(store_.get(), "t", made, options);
+    EXPECT_EQ(info.status().code(), StatusCode::kBadInput) << info.status().ToString();
+    EXPECT_THAT(std::string(info.status().message()), HasSubstr(what));
+    EXPECT_TRUE(store_->Tables().empty());
+    EXPECT_EQ(Generations(), 0u);
+  };
+  options.choose_codec = CodecGoal{.quality = {}, .max_bytes = 80000};
+  options.hot = {{.percent = 50, .codec = Spec("F32")}};
+  refused("the hot tiers alone take 80000 bytes, 80000 are allowed for all rows");
+  // Known before the first row comes.
+  options.hot = Hot({{1000, "F32"}});
+  TableOptions early = options;
+  early.dim = kDim;
+  EXPECT_EQ(store_->CreateTable("t", early).status().code(), StatusCode::kBadInput);
+  refused("the hot tiers alone take 80000 bytes, 80000 are allowed for all rows");
+  options.choose_codec->max_bytes = 80100;
+  refused("no codec of the rows behind the hot tiers keeps what was asked for");
+  for (const auto at : {QualityBudget::At::kP1, QualityBudget::At::kWorst}) {
+    options.choose_codec = CodecGoal{.quality = {.min_cosine = 0.99, .at = at}, .max_bytes = {}};
+    options.hot = Hot({{100, "F32"}, {900, "PQ5x4"}});
+    refused("hot tier 2 (PQ5x4, rows 100..999) by itself: ");
+  }
 }
 
 TEST_P(TiersTest, DuplicatesAreDroppedBeforeRowsAreCounted) {
