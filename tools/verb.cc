@@ -22,7 +22,16 @@ void Verb::AddStore(std::string* store, bool required) {
 }
 
 void Verb::AddTable(std::string* table, const char* help) {
-  app_->add_option("-t,--table", *table, help)->type_name("NAME");
+  app_->add_option_function<std::string>(
+          "-t,--table",
+          [table](const std::string& given) {
+            if (given.empty()) {
+              throw CLI::ValidationError("--table", "the name is empty");
+            }
+            *table = given;
+          },
+          help)
+      ->type_name("NAME");
 }
 
 void Verb::TakesKeys(const char* words) {

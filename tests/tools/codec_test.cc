@@ -191,6 +191,7 @@ TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
            {{"--hot", "nan%:INT8"}, "between 0% and 100%"},
            {{"--hot", "5:L9"}, "--hot '5:L9': "},
            {{"--codec", "PQ8x5"}, "4 and 8 are known"},
+           {{"--codec", ""}, "'' is no codec"},
            {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
     const Said said = Import(more);
     EXPECT_EQ(said.code, 2) << says;
