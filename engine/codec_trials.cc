@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -138,29 +139,72 @@ void DecodeInThreads(const storage::Codec& codec, std::span<const std::byte> cod
   });
 }
 
-TrialRows::TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options)
-    : sample_(std::move(sample)), dim_(dim) {
+TrialRows::TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options,
+                     SettledRows settled)
+    : sample_(std::move(sample)), dim_(dim), settled_(std::move(settled)) {
   constexpr uint64_t kFewRows = 20000;
   const uint64_t rows = sample_.size() / dim;
   const std::span<const float> all = sample_;
   held_out_ = rows >= kFewRows;
-  const uint64_t for_test =
+  uint64_t for_test =
       std::min(held_out_ ? rows / 5 : rows, std::max(options.test_rows, options.overlap_rows));
+  if (settled_.share > 0) {
+    // As many of both as the table has, in proportion.
+    const uint64_t others = settled_.sample.size() / dim;
+    auto wanted = std::llround(settled_.share * static_cast<double>(for_test));
+    if (static_cast<uint64_t>(wanted) > others) {
+      wanted = static_cast<long long>(others);
+      for_test = std::clamp<uint64_t>(
+          static_cast<uint64_t>(static_cast<double>(others) / settled_.share), 1, for_test);
+    }
+    settled_.sample.resize(static_cast<uint64_t>(wanted) * dim);
+    settled_.decoded.resize(settled_.sample.size());
+  }
   test_ = all.last(for_test * dim);
   learn_ = held_out_ ? all.first((rows - for_test) * dim) : all;
-  overlap_rows_ = std::min<uint64_t>(for_test, options.overlap_rows);
+  overlap_rows_ = std::min<uint64_t>(for_test + settled_.sample.size() / dim, options.overlap_rows);
   if (overlap_rows_ >= 2) {
     OverlapOptions overlap;
     overlap.seed = options.seed;
     overlap.threads = options.threads;
-    neighbours_ = std::make_unique<NeighbourSample>(test_.data(), overlap_rows_, dim, overlap);
+    std::vector<float> together(test_.begin(), test_.end());
+    together.insert(together.end(), settled_.sample.begin(), settled_.sample.end());
+    neighbours_ = std::make_unique<NeighbourSample>(together.data(), overlap_rows_, dim, overlap);
   }
 }
 
-std::optional<double> TrialRows::Overlap(std::span<const float> decoded) const {
+Result<std::vector<std::byte>> TrialRows::LearnFrom(std::span<const float> rows,
+                                                    const CodecSpec& codec,
+                                                    const storage::LearnOptions& options) const {
+  std::vector<std::byte> learned;
+  if (settled_.known && settled_.known(codec, &learned)) return learned;
+  return storage::Codec::Learn(codec, dim_, rows, options);
+}
+
+Result<std::vector<std::byte>> TrialRows::Learn(const CodecSpec& codec,
+                                                const storage::LearnOptions& options) const {
+  return LearnFrom(learn_, codec, options);
+}
+
+Result<std::vector<std::byte>> TrialRows::LearnFromAll(const CodecSpec& codec,
+                                                       const storage::LearnOptions& options) const {
+  return LearnFrom(sample_, codec, options);
+}
+
+QualityReport TrialRows::Quality(std::vector<float> decoded) const {
+  RowQuality quality(dim_, {.worst_rows = 0});
+  quality.Add(test_.data(), decoded.data(), test_.size() / dim_, 0);
+  quality.Add(settled_.sample.data(), settled_.decoded.data(), settled_.sample.size() / dim_, 0);
+  QualityReport report = quality.Report();
+  report.overlap = Overlap(std::move(decoded));
+  return report;
+}
+
+std::optional<double> TrialRows::Overlap(std::vector<float> decoded) const {
   if (neighbours_ == nullptr) return std::nullopt;
+  decoded.insert(decoded.end(), settled_.decoded.begin(), settled_.decoded.end());
   const double overlap = neighbours_->Overlap(decoded.data());
-  return overlap == overlap ? std::optional(overlap) : std::nullopt;  // nan: no row takes part
+  return std::isnan(overlap) ? std::nullopt : std::optional(overlap);  // nan: no row takes part
 }
 
 Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint64_t table_rows,
@@ -174,14 +218,14 @@ Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint6
     return trial;
   }
   trial.row_bytes = codec.RowBytes(dim);
-  trial.bytes = trial.row_bytes * table_rows + codec.LearnedBytes(dim);
+  trial.bytes = trial.row_bytes * table_rows + codec.LearnedBytes(dim) + rows.settled_bytes();
   trial.bits = 8.0 * static_cast<double>(trial.row_bytes) / dim;
   storage::LearnOptions learn;
   learn.seed = options.seed;
   learn.threads = options.threads;
   learn.step = step;
   auto start = Clock::now();
-  EDO_ASSIGN_OR_RETURN(const auto learned, storage::Codec::Learn(codec, dim, rows.learn(), learn));
+  EDO_ASSIGN_OR_RETURN(const auto learned, rows.Learn(codec, learn));
   trial.learn_seconds = codec.learns() ? SecondsSince(start) : 0;
   EDO_ASSIGN_OR_RETURN(const auto made, storage::Codec::Make(codec, dim, learned));
 
@@ -201,10 +245,7 @@ Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint6
   std::vector<float> decoded;
   DecodeInThreads(*made, codes, options.threads, &decoded);
   trial.decode_ns = DecodeTime(*made, codes, options.seed);
-  RowQuality quality(dim, {.worst_rows = 0});
-  quality.Add(rows.test().data(), decoded.data(), tested, 0);
-  trial.quality = quality.Report();
-  trial.quality.overlap = rows.Overlap(decoded);
+  trial.quality = rows.Quality(std::move(decoded));
   trial.missed = MissedOf(options.goal, trial.quality, trial.bytes);
   EDO_RETURN_IF_ERROR(step());
   return trial;
@@ -253,7 +294,8 @@ Status TryForGoal(const TrialRows& rows, uint64_t table_rows, const AdviseCodecO
     return MayKeep(options.goal, *trial);
   };
   const auto bytes_of = [&](const CodecSpec& codec) {
-    return codec.RowBytes(rows.dim()) * table_rows + codec.LearnedBytes(rows.dim());
+    return codec.RowBytes(rows.dim()) * table_rows + codec.LearnedBytes(rows.dim()) +
+           rows.settled_bytes();
   };
   for (const CodecSpec& codec : kSingles) EDO_RETURN_IF_ERROR(attempt(codec).status());
   for (const auto& family : Families(rows.dim())) {

@@ -21,29 +21,54 @@ Status EncodeInThreads(const storage::Codec& codec, std::span<const float> rows,
 void DecodeInThreads(const storage::Codec& codec, std::span<const std::byte> codes,
                      uint32_t threads, std::vector<float>* rows);
 
+// What is settled of a table when a codec is sought for some of its rows.
+struct SettledRows {
+  // Of the others: how many there are, for each row that a codec is sought for; their bytes and
+  // those of what their codecs have learned; some of them (n, dim), in random order, as they are
+  // and as their codecs give them back.
+  double share = 0;
+  uint64_t bytes = 0;
+  std::vector<float> sample, decoded;
+  // Sets what a codec has learned already and will not learn anew; false where it would learn.
+  std::function<bool(const CodecSpec&, std::vector<std::byte>* learned)> known;
+};
+
 // A random sample split into rows that teach and rows that test.
 class TrialRows {
  public:
-  // `sample`: (n, dim) in random order.
-  TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options);
+  // `sample`: (n, dim) in random order. With `settled` figures are of all rows of the table.
+  TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecOptions& options,
+            SettledRows settled = {});
 
   uint32_t dim() const { return dim_; }
   std::span<const float> learn() const { return learn_; }
   std::span<const float> test() const { return test_; }
   bool held_out() const { return held_out_; }
-  // Of decoded `test()` rows; empty when it was not asked for.
-  std::optional<double> Overlap(std::span<const float> decoded) const;
+  uint64_t settled_bytes() const { return settled_.bytes; }
+  // What a codec has learned, or learns from learn(), or from the whole sample.
+  Result<std::vector<std::byte>> Learn(const CodecSpec& codec,
+                                       const storage::LearnOptions& options) const;
+  Result<std::vector<std::byte>> LearnFromAll(const CodecSpec& codec,
+                                              const storage::LearnOptions& options) const;
+  // Of test() rows, decoded, and of those whose codecs are settled; overlap where it was asked for.
+  QualityReport Quality(std::vector<float> decoded) const;
+  // Its overlap alone.
+  std::optional<double> Overlap(std::vector<float> decoded) const;
 
  private:
+  Result<std::vector<std::byte>> LearnFrom(std::span<const float> rows, const CodecSpec& codec,
+                                           const storage::LearnOptions& options) const;
+
   const std::vector<float> sample_;
   const uint32_t dim_;
+  SettledRows settled_;
   std::span<const float> learn_, test_;
   bool held_out_ = false;
   uint64_t overlap_rows_ = 0;
   std::unique_ptr<const NeighbourSample> neighbours_;
 };
 
-// One codec on these rows, for a table of `rows`. Errors: those of `step` only; a codec that does
+// One codec on these rows, for `table_rows` rows. Errors: those of `step` only; a codec that does
 // not fit the dim or the rows is a trial that says so.
 Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint64_t table_rows,
                             const AdviseCodecOptions& options, const std::function<Status()>& step);

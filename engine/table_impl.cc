@@ -498,14 +498,20 @@ Result<std::unique_ptr<TableScan>> TableImpl::Scan(const ScanOptions& options) c
 }
 
 Status TableImpl::ScanCodes(const CodesFunction& fn) const {
-  for (const Tier& tier : tiers_) EDO_RETURN_IF_ERROR(ScanCodesOf(tier, fn));
+  for (const Tier& tier : tiers_) {
+    EDO_RETURN_IF_ERROR(ScanCodesOf(tier, tier.first_row(), tier.rows(), fn));
+  }
   return Status::Ok();
 }
 
-Status TableImpl::ScanCodesOf(const Tier& tier, const CodesFunction& fn) const {
+Status TableImpl::ScanCodesOf(const Tier& tier, uint64_t first_row, uint64_t rows,
+                              const CodesFunction& fn) const {
+  if (rows == 0) return Status::Ok();
   const TableInfo& of_tier = tier.record->info;
-  const auto cursor = context_->rows->ScanPages(storage::PageKind::kChunk, of_tier.generation, 0,
-                                                of_tier.chunk_count);
+  const uint64_t first = first_row - tier.first_row(), end = first + rows;
+  const auto cursor = context_->rows->ScanPages(
+      storage::PageKind::kChunk, of_tier.generation, first / of_tier.chunk_rows,
+      (end + of_tier.chunk_rows - 1) / of_tier.chunk_rows);
   for (;;) {
     uint64_t number = 0;
     storage::PageView page;
@@ -514,8 +520,12 @@ Status TableImpl::ScanCodesOf(const Tier& tier, const CodesFunction& fn) const {
     if (!*more) return Status::Ok();
     const Status s = CheckChunk(*tier.record, number, page);
     if (!s.ok()) return s.WithContext(ChunkName(*tier.record, number));
+    const uint64_t chunk = number * of_tier.chunk_rows;
+    const uint64_t begin = std::max(first, chunk);
+    const uint64_t count = std::min<uint64_t>(end, chunk + page.count) - begin;
     EDO_RETURN_IF_ERROR(
-        fn(tier, tier.first_row() + number * of_tier.chunk_rows, page.count, page.payload));
+        fn(tier, tier.first_row() + begin, count,
+           page.payload.substr((begin - chunk) * of_tier.row_bytes, count * of_tier.row_bytes)));
   }
 }
 

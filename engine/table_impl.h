@@ -139,7 +139,9 @@ class TableImpl : public InnerTable {
   using CodesFunction = std::function<Status(const Tier& tier, uint64_t first_row, uint64_t rows,
                                              std::string_view codes)>;
   Status ScanCodes(const CodesFunction& fn) const;
-  Status ScanCodesOf(const Tier& tier, const CodesFunction& fn) const;
+  // Of the rows from `first_row` (of the table) on, `rows` of them, which one tier holds.
+  Status ScanCodesOf(const Tier& tier, uint64_t first_row, uint64_t rows,
+                     const CodesFunction& fn) const;
   // Rows by number, in the order asked, past the cache; they must be < info().rows. All or an
   // error. As floats, (rows.size(), dim):
   Status ReadValues(std::span<const uint64_t> rows, float* values) const;

@@ -1,10 +1,10 @@
 #include "engine/table_recoder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
-#include "engine/codec_chooser.h"
 #include "engine/codec_trials.h"
 #include "engine/row_sample.h"
 #include "storage/learned_pages.h"
@@ -39,6 +39,18 @@ namespace {
 
 constexpr uint64_t kBatchBytes = 8 << 20;  // of floats
 
+// Rows of [first, first + rows) that a tier holds.
+uint64_t SharedRows(const Tier& tier, uint64_t first, uint64_t rows) {
+  const uint64_t begin = std::max(first, tier.first_row());
+  const uint64_t end = std::min(first + rows, tier.end_row());
+  return begin < end ? end - begin : 0;
+}
+
+bool DropsRefinement(const CodecSpec& from, const CodecSpec& to) {
+  return from.kind == CodecKind::kL4Plus4 && to.kind == CodecKind::kL4 &&
+         to.profile == from.profile;
+}
+
 }  // namespace
 
 TableRecoder::TableRecoder(StoreImpl* store, const TableImpl& table, RecodeWork work)
@@ -54,18 +66,25 @@ Status TableRecoder::Step() {
 
 // ---- codecs ------------------------------------------------------------------------------------
 
-// The tier that holds exactly the target's rows, or null.
-const Tier* TableRecoder::SourceOf(const Target& target) const {
-  for (const Tier& tier : table_.tiers()) {
-    if (tier.first_row() == target.first_row && tier.rows() == target.rows) return &tier;
+Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const HotTier> hot,
+                     const std::optional<CodecGoal>& goal) {
+  if (!goal || !goal->max_bytes) return Status::Ok();
+  uint64_t bytes = 0;
+  for (const HotTier& tier : hot) {
+    bytes += tier.rows * tier.codec.RowBytes(dim) + tier.codec.LearnedBytes(dim);
   }
-  return nullptr;
+  if (bytes < *goal->max_bytes) return Status::Ok();
+  return Status::BadInput("table '" + table + "': the hot tiers alone take " +
+                          std::to_string(bytes) + " bytes, " + std::to_string(*goal->max_bytes) +
+                          " are allowed for all rows");
 }
 
 Status TableRecoder::MakeCodecs() {
   EDO_RETURN_IF_ERROR(CheckHotTiers(work_.hot, info_.dim));
+  if (work_.choose_codec) EDO_RETURN_IF_ERROR(work_.choose_codec->Validate());
+  std::vector<HotTier> counted = work_.hot;
   uint64_t first = 0;
-  for (const HotTier& hot : work_.hot) {
+  for (HotTier& hot : counted) {
     Target& target = targets_.emplace_back();
     target.first_row = first;
     target.rows =
@@ -79,7 +98,9 @@ Status TableRecoder::MakeCodecs() {
           std::to_string(info_.rows) + ", of which some must be left for the last tier");
     }
     first += target.rows;
+    hot.rows = target.rows;
   }
+  EDO_RETURN_IF_ERROR(CheckHotBytes(info_.name, info_.dim, counted, work_.choose_codec));
   targets_.push_back({first, info_.rows - first, nullptr});
   for (size_t t = 0; t < targets_.size(); ++t) {
     const bool last = t + 1 == targets_.size();
@@ -92,33 +113,68 @@ Status TableRecoder::MakeCodecs() {
   return Status::Ok();
 }
 
+// The tier whose codec has learned what `spec` needs to know of the target's rows, or null: it
+// holds at least half of them, so that what it learned speaks for them, and in that codec, so that
+// those are kept to the bit. A profile is one for all codecs that have one.
+const Tier* TableRecoder::KnownBy(const CodecSpec& spec, const Target& target) const {
+  const Tier* best = nullptr;
+  uint64_t most = 0;
+  for (const Tier& tier : table_.tiers()) {
+    const uint64_t rows = SharedRows(tier, target.first_row, target.rows);
+    const CodecSpec& old = tier.codec->spec();
+    const bool all = rows == target.rows && rows == tier.rows();
+    const bool knows =
+        spec == old || DropsRefinement(old, spec) || (all && spec.profile && old.profile);
+    if (!knows || rows <= most || rows < target.rows - rows) continue;
+    best = &tier;
+    most = rows;
+  }
+  return best;
+}
+
+Result<std::vector<std::byte>> TableRecoder::LearnedFor(const CodecSpec& spec,
+                                                        const Target& target) const {
+  if (const Tier* const from = KnownBy(spec, target)) {
+    return std::vector<std::byte>(from->codec->learned().begin(), from->codec->learned().end());
+  }
+  if (!spec.learns()) return std::vector<std::byte>();
+  EDO_ASSIGN_OR_RETURN(const auto sample,
+                       SampleOf(table_, target.first_row, target.rows, learn_.seed));
+  return storage::Codec::Learn(spec, info_.dim, sample, learn_);
+}
+
 Status TableRecoder::MakeCodec(const CodecSpec& spec, Target* target) {
   EDO_RETURN_IF_ERROR(spec.Check(info_.dim));
-  std::vector<std::byte> learned;
-  const Tier* const from = SourceOf(*target);
-  const bool knows = from != nullptr &&
-                     (spec == from->codec->spec() || (spec.profile && from->codec->spec().profile));
-  if (knows) {
-    learned.assign(from->codec->learned().begin(), from->codec->learned().end());
-  } else if (spec.learns()) {
-    EDO_ASSIGN_OR_RETURN(const auto sample,
-                         SampleOf(table_, target->first_row, target->rows, learn_.seed));
-    EDO_ASSIGN_OR_RETURN(learned, storage::Codec::Learn(spec, info_.dim, sample, learn_));
-  }
+  EDO_ASSIGN_OR_RETURN(const auto learned, LearnedFor(spec, *target));
   EDO_ASSIGN_OR_RETURN(target->codec, storage::Codec::Make(spec, info_.dim, learned));
   return Status::Ok();
 }
 
 Status TableRecoder::ChooseCodec(Target* target) {
-  EDO_RETURN_IF_ERROR(work_.choose_codec->Validate());
+  const auto part_of = [this](const Target& of) {
+    return CodecChooser::Part{
+        of.rows, [this, &of](const storage::Codec& codec, const CodecChooser::CodedFunction& each) {
+          return ForEachCoded(of, codec, true, each);
+        }};
+  };
   CodecChooser::Source source;
   source.dim = info_.dim;
-  source.rows = target->rows;
+  source.part = part_of(*target);
   EDO_ASSIGN_OR_RETURN(source.sample,
                        SampleOf(table_, target->first_row, target->rows, learn_.seed));
-  source.for_each = [&](const CodecChooser::RowsFunction& each) {
-    return ForEachBatch(*target, [&](uint64_t, std::span<const float> rows) { return each(rows); });
+  for (const Target& hot : targets_) {
+    if (&hot != target) source.hot.push_back({part_of(hot), hot.codec.get()});
+  }
+  source.known = [this, target](const CodecSpec& spec, std::vector<std::byte>* learned) {
+    const Tier* const from = KnownBy(spec, *target);
+    if (from == nullptr) return false;
+    learned->assign(from->codec->learned().begin(), from->codec->learned().end());
+    return true;
   };
+  for (const Tier& tier : table_.tiers()) {
+    const CodecSpec& spec = tier.codec->spec();
+    if (KnownBy(spec, *target) == &tier) source.held.push_back(spec);
+  }
   CodecChooser chooser(*work_.choose_codec, std::move(source), learn_);
   EDO_ASSIGN_OR_RETURN(CodecChooser::Choice choice, chooser.Run());
   figures_ = std::move(choice.figures);
@@ -129,17 +185,13 @@ Status TableRecoder::ChooseCodec(Target* target) {
 
 bool TableRecoder::unchanged() const {
   if (targets_.size() != table_.tiers().size()) return false;
-  return std::all_of(targets_.begin(), targets_.end(), [&](const Target& target) {
-    const Tier* const from = SourceOf(target);
-    return from != nullptr && from->codec->spec() == target.codec->spec();
-  });
-}
-
-bool TableRecoder::DropsRefinement(const Tier* from, const storage::Codec& to) const {
-  if (from == nullptr) return false;
-  const CodecSpec& old = from->codec->spec();
-  return old.kind == CodecKind::kL4Plus4 && to.spec().kind == CodecKind::kL4 &&
-         to.spec().profile == old.profile;
+  for (size_t t = 0; t < targets_.size(); ++t) {
+    const Tier& tier = table_.tiers()[t];
+    if (targets_[t].rows != tier.rows() || targets_[t].codec->spec() != tier.codec->spec()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // ---- rows --------------------------------------------------------------------------------------
@@ -163,16 +215,16 @@ Result<std::unique_ptr<GenerationWriter>> TableRecoder::NewGeneration(
   return std::make_unique<GenerationWriter>(std::move(files), number, shape, wish, plan);
 }
 
-// Decoded rows of a target, some at a time: each(row number of the first, (count, dim)).
+// Decoded rows, some at a time: each(row number of the first, (count, dim)).
 template <typename Each>
-Status TableRecoder::ForEachBatch(const Target& target, const Each& each) const {
+Status TableRecoder::ForEachBatch(uint64_t first_row, uint64_t row_count, const Each& each) const {
   ScanOptions options;
-  options.first_row = target.first_row;
-  options.row_count = target.rows;
+  options.first_row = first_row;
+  options.row_count = row_count;
   options.keys = false;
   EDO_ASSIGN_OR_RETURN(const auto scan, table_.Scan(options));
   std::vector<float> rows;
-  uint64_t first = target.first_row;
+  uint64_t first = first_row;
   for (;;) {
     ScanBatch batch;
     EDO_ASSIGN_OR_RETURN(const bool more, scan->Next(&batch));
@@ -188,53 +240,99 @@ Status TableRecoder::ForEachBatch(const Target& target, const Each& each) const 
   }
 }
 
+// A target's rows by the tiers that hold them now. Codes are taken as they are where the codec and
+// what it has learned are the same.
+std::vector<TableRecoder::Piece> TableRecoder::PiecesOf(const Target& target,
+                                                        const storage::Codec& codec) const {
+  std::vector<Piece> pieces;
+  for (const Tier& tier : table_.tiers()) {
+    const uint64_t rows = SharedRows(tier, target.first_row, target.rows);
+    if (rows == 0) continue;
+    Piece& piece = pieces.emplace_back();
+    piece.from = &tier;
+    piece.first_row = std::max(target.first_row, tier.first_row());
+    piece.rows = rows;
+    const auto knows = tier.codec->learned(), needs = codec.learned();
+    if (!std::equal(knows.begin(), knows.end(), needs.begin(), needs.end())) continue;
+    if (tier.codec->spec() == codec.spec()) piece.how = Piece::How::kTake;
+    if (DropsRefinement(tier.codec->spec(), codec.spec())) {
+      piece.how = Piece::How::kDropRefinement;
+    }
+  }
+  return pieces;
+}
+
 // Codes of a tier as they are, or without their refinement.
-Status TableRecoder::TakeCodes(const Tier& from, const Target& target, GenerationWriter* writer) {
-  const kernels::RowFormat& old = from.codec->row_format();
-  const uint64_t row_bytes = target.codec->row_bytes();
-  const bool same = from.codec->spec() == target.codec->spec();
-  std::vector<std::byte> codes;
+Status TableRecoder::ForEachTaken(const Piece& piece, const storage::Codec& codec, bool with_rows,
+                                  const CodecChooser::CodedFunction& each) const {
+  const kernels::RowFormat& old = piece.from->codec->row_format();
+  const uint64_t row_bytes = codec.row_bytes();
+  std::vector<std::byte> dropped;
+  std::vector<float> rows;
   return table_.ScanCodesOf(
-      from, [&](const Tier&, uint64_t, uint64_t count, std::string_view rows) -> Status {
-        if (same) {
-          EDO_RETURN_IF_ERROR(writer->AppendCodes(std::as_bytes(std::span(rows))));
-        } else {
-          codes.resize(count * row_bytes);
+      *piece.from, piece.first_row, piece.rows,
+      [&](const Tier& from, uint64_t, uint64_t count, std::string_view bytes) -> Status {
+        std::span<const std::byte> codes = std::as_bytes(std::span(bytes));
+        if (with_rows) {
+          rows.resize(count * info_.dim);
+          from.codec->Decode(codes.data(), count, {rows.data(), FloatType::kF32, 0, 0});
+        }
+        if (piece.how == Piece::How::kDropRefinement) {
+          dropped.resize(count * row_bytes);
           for (uint64_t i = 0; i < count; ++i) {
-            const char* const row = rows.data() + i * old.row_bytes();
-            std::byte* const to = codes.data() + i * row_bytes;
+            const std::byte* const row = codes.data() + i * old.row_bytes();
+            std::byte* const to = dropped.data() + i * row_bytes;
             std::memcpy(to, row, old.nibble_bytes());
             std::memcpy(to + old.nibble_bytes(), row + old.code_bytes, old.side_bytes);
           }
-          EDO_RETURN_IF_ERROR(writer->AppendCodes(codes));
+          codes = dropped;
         }
-        done_ += count;
-        return Step();
+        return each(rows, codes);
       });
+}
+
+// The rows of a target as they are now, and the codes that they get.
+Status TableRecoder::ForEachCoded(const Target& target, const storage::Codec& codec, bool with_rows,
+                                  const CodecChooser::CodedFunction& each) const {
+  // A book that is kept may be one that was learned elsewhere, for rows of another scale.
+  std::unique_ptr<storage::Codec> searching;
+  if (codec.spec().kind == CodecKind::kPQ && KnownBy(codec.spec(), target) != nullptr) {
+    EDO_ASSIGN_OR_RETURN(searching,
+                         storage::Codec::Make(codec.spec(), info_.dim, codec.learned(), true));
+  }
+  const storage::Codec& encoder = searching != nullptr ? *searching : codec;
+  std::vector<std::byte> codes;
+  for (const Piece& piece : PiecesOf(target, codec)) {
+    if (piece.how != Piece::How::kEncode) {
+      EDO_RETURN_IF_ERROR(ForEachTaken(piece, codec, with_rows, each));
+      continue;
+    }
+    EDO_RETURN_IF_ERROR(ForEachBatch(
+        piece.first_row, piece.rows, [&](uint64_t first, std::span<const float> rows) -> Status {
+          uint64_t bad = 0;
+          const Status s = storage::Codec::CheckValues(codec.spec(), info_.dim, rows.data(),
+                                                       rows.size() / info_.dim, &bad);
+          if (!s.ok()) return AtRow(s, first + bad / info_.dim);
+          EDO_RETURN_IF_ERROR(EncodeInThreads(encoder, rows, work_.threads, &codes));
+          return each(rows, codes);
+        }));
+  }
+  return Status::Ok();
 }
 
 Status TableRecoder::WriteRows(const Target& target, GenerationWriter* writer) {
   done_ = target.first_row;
-  const Tier* const from = SourceOf(target);
-  const bool drops = DropsRefinement(from, *target.codec);
-  dropped_refinement_ |= drops;
-  if (drops || (from != nullptr && from->codec->spec() == target.codec->spec())) {
-    EDO_RETURN_IF_ERROR(TakeCodes(*from, target, writer));
-    return writer->FinishRows();
+  const storage::Codec& codec = *target.codec;
+  for (const Piece& piece : PiecesOf(target, codec)) {
+    dropped_refinement_ |= piece.how == Piece::How::kDropRefinement;
   }
-  std::vector<std::byte> codes;
   EDO_RETURN_IF_ERROR(
-      ForEachBatch(target, [&](uint64_t first, std::span<const float> rows) -> Status {
-        uint64_t bad = 0;
-        const uint64_t count = rows.size() / info_.dim;
-        const Status s =
-            storage::Codec::CheckValues(target.codec->spec(), info_.dim, rows.data(), count, &bad);
-        if (!s.ok()) return AtRow(s, first + bad / info_.dim);
-        EDO_RETURN_IF_ERROR(EncodeInThreads(*target.codec, rows, work_.threads, &codes));
-        EDO_RETURN_IF_ERROR(writer->AppendCodes(codes));
-        done_ += count;
-        return Step();
-      }));
+      ForEachCoded(target, codec, false,
+                   [&](std::span<const float>, std::span<const std::byte> codes) -> Status {
+                     EDO_RETURN_IF_ERROR(writer->AppendCodes(codes));
+                     done_ += codes.size() / codec.row_bytes();
+                     return Step();
+                   }));
   return writer->FinishRows();
 }
 

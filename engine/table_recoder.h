@@ -13,6 +13,7 @@
 #include "edo/codec_goal.h"
 #include "edo/hot_tiers.h"
 #include "edo/options.h"
+#include "engine/codec_chooser.h"
 #include "engine/generation_writer.h"
 #include "engine/store_impl.h"
 #include "engine/table_impl.h"
@@ -28,6 +29,11 @@ struct RecodeWork {
   uint32_t threads = 1;
   std::function<Status(uint64_t rows_done)> step;  // called now and then, by one thread at a time
 };
+
+// kBadInput when hot tiers leave nothing of the bytes that a goal allows the table; tiers whose
+// rows are not counted yet have none.
+Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const HotTier> hot,
+                     const std::optional<CodecGoal>& goal);
 
 class TableRecoder {
  public:
@@ -55,21 +61,32 @@ class TableRecoder {
     uint64_t rows = 0;
     std::unique_ptr<storage::Codec> codec;
   };
-
+  // Rows of a target that stand in one tier of the table, and how they become the target's.
+  struct Piece {
+    enum class How : uint8_t { kTake, kDropRefinement, kEncode };
+    const Tier* from = nullptr;
+    uint64_t first_row = 0;
+    uint64_t rows = 0;
+    How how = How::kEncode;
+  };
   Status Step();
-  const Tier* SourceOf(const Target& target) const;
+  const Tier* KnownBy(const CodecSpec& spec, const Target& target) const;
+  Result<std::vector<std::byte>> LearnedFor(const CodecSpec& spec, const Target& target) const;
   Status MakeCodec(const CodecSpec& spec, Target* target);
   Status ChooseCodec(Target* target);
-  bool DropsRefinement(const Tier* from, const storage::Codec& to) const;
+  std::vector<Piece> PiecesOf(const Target& target, const storage::Codec& codec) const;
   Status CheckSpace() const;
   Result<std::unique_ptr<GenerationWriter>> NewGeneration(const Target& target, bool last,
                                                           Compression wish,
                                                           const std::optional<ChunkPlan>& plan);
   Result<std::unique_ptr<GenerationWriter>> WriteTarget(const Target& target, bool last);
   Status WriteRows(const Target& target, GenerationWriter* writer);
-  Status TakeCodes(const Tier& from, const Target& target, GenerationWriter* writer);
+  Status ForEachCoded(const Target& target, const storage::Codec& codec, bool with_rows,
+                      const CodecChooser::CodedFunction& each) const;
+  Status ForEachTaken(const Piece& piece, const storage::Codec& codec, bool with_rows,
+                      const CodecChooser::CodedFunction& each) const;
   template <typename Each>
-  Status ForEachBatch(const Target& target, const Each& each) const;
+  Status ForEachBatch(uint64_t first_row, uint64_t rows, const Each& each) const;
   Status AtRow(const Status& status, uint64_t row) const;
   Status CopyPages(storage::PageKind kind, uint64_t count, storage::BulkWriter* files);
   storage::TableRecord RecordOf(const Target& target, const GenerationWriter& writer) const;

@@ -96,6 +96,7 @@ Result<RecodeWork> WorkOfTiers(const std::string& name, const TableOptions& opti
                                    std::to_string(options.expected_rows) +
                                    ", of which some must be left for the last tier");
   }
+  EDO_RETURN_IF_ERROR(CheckHotBytes(name, options.dim, options.hot, options.choose_codec));
   tiers.hot = options.hot;
   tiers.codec = options.codec;
   tiers.choose_codec = options.choose_codec;
@@ -276,9 +277,18 @@ Status TableWriterImpl::AppendRows(
 
 Status TableWriterImpl::ChooseCodec(const storage::LearnOptions& learn,
                                     std::vector<std::byte>* learned) {
-  CodecChooser::Source source{
-      options_.dim, rows_, spool_->TakeSample(),
-      [this](const CodecChooser::RowsFunction& each) { return spool_->ForEach(each); }};
+  CodecChooser::Source source;
+  source.dim = options_.dim;
+  source.sample = spool_->TakeSample();
+  source.part.rows = rows_;
+  source.part.for_each = [this](const storage::Codec& codec,
+                                const CodecChooser::CodedFunction& each) {
+    std::vector<std::byte> codes;
+    return spool_->ForEach([&](std::span<const float> rows) -> Status {
+      EDO_RETURN_IF_ERROR(EncodeInThreads(codec, rows, options_.threads, &codes));
+      return each(rows, codes);
+    });
+  };
   CodecChooser chooser(*options_.choose_codec, std::move(source), learn);
   EDO_ASSIGN_OR_RETURN(CodecChooser::Choice choice, chooser.Run());
   options_.codec = choice.codec;

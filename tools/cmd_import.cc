@@ -117,6 +117,9 @@ Status ImportVerb::FillOptions() {
     }
     options_.table = TableNameOf(options_.source.path);
   }
+  if (app()->count("--codec") != 0 && codec_.word.empty()) {
+    return Status::InvalidArgument("--codec: '' is no codec");
+  }
   EDO_ASSIGN_OR_RETURN(CodecOption::Meaning codec, codec_.Resolve());
   options_.codec = codec.codec;
   options_.choose_codec = std::move(codec.choose);

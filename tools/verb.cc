@@ -22,7 +22,16 @@ void Verb::AddStore(std::string* store, bool required) {
 }
 
 void Verb::AddTable(std::string* table, const char* help) {
-  app_->add_option("-t,--table", *table, help)->type_name("NAME");
+  app_->add_option_function<std::string>(
+          "-t,--table",
+          [table](const std::string& given) {
+            if (given.empty()) {
+              throw CLI::ValidationError("--table", "the name is empty");
+            }
+            *table = given;
+          },
+          help)
+      ->type_name("NAME");
 }
 
 void Verb::TakesKeys(const char* words) {
@@ -70,7 +79,9 @@ void Verb::AddGoal(CodecGoal* goal) {
       ->type_name("O");
   AddNumber(
       "--max-bytes", [=](double v) { goal->max_bytes = static_cast<uint64_t>(v); }, 1, 1e18,
-      "Bytes that the rows may take, without keys; of the codecs that fit, the closest is best")
+      "Bytes that all rows may take, hot ones too, without keys; of the codecs that fit, the "
+      "closest "
+      "is best")
       ->type_name("B");
 }
 

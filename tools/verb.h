@@ -34,6 +34,7 @@ class Verb {
   explicit Verb(CLI::App* app);  // adds --json and --quiet
 
   void AddStore(std::string* store, bool required = true);
+  // --table; an empty name is refused, so that an empty `table` says that none was given.
   void AddTable(std::string* table, const char* help);
   // Keys as plain arguments, kept byte for byte; `words` shows them in the usage line.
   void TakesKeys(const char* words);

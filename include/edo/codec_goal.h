@@ -22,7 +22,8 @@ struct QualityBudget {
 
 // Of the codecs that keep `quality`, the one of fewest bytes. With `max_bytes` (of rows and of what
 // the codec has learned, without keys): of those that fit and keep `quality`, the one of the
-// highest 1st percentile of cosine.
+// highest 1st percentile of cosine. Where a table has hot tiers (hot_tiers.h) figures and bytes are
+// those of all its tiers together; the codec sought is the last tier's.
 struct CodecGoal {
   QualityBudget quality;
   std::optional<uint64_t> max_bytes;

@@ -24,8 +24,8 @@ struct RecodeOptions {
   // Mixed precision (hot_tiers.h): the first rows, in their order, in these codecs; the rest, which
   // may not be empty, in `codec`. Empty: all rows in one codec, whatever they were in.
   std::vector<HotTier> hot{};
-  // Instead of `codec`: the one that keeps this goal, held against the rows as the table has them
-  // now (those behind the hot ones); see TableOptions::choose_codec.
+  // Instead of `codec`: the one that keeps this goal, held against all rows as the table has them
+  // now, hot ones included; see TableOptions::choose_codec.
   std::optional<CodecGoal> choose_codec{};
   Compression compression = Compression::kAuto;
   uint32_t threads = 2;
@@ -43,10 +43,12 @@ struct RecodeReport {
 // generation, with the same keys, order and metadata, which then takes the table's place in one
 // step. Handles that were opened before keep the old rows; until the last of them is closed both
 // are on disk. Needs free space for the new rows and keys. L4 of an L4+4 table (and P,L4 of P,L4+4)
-// drops the refinement: rows decode to exactly what their L4 parts say. A tier that has the same
-// rows and the same codec as one of the table's keeps its codes. kBadInput names the row, and key,
-// of a value that the codec refuses; kAlreadyExists when the table was replaced meanwhile;
-// kCancelled. After any error the table is as it was.
+// drops the refinement: rows decode to exactly what their L4 parts say. Rows that are in their new
+// codec already keep their codes, however tiers are cut. A codec that learns keeps what it has
+// learned where at least half of a new tier's rows are in it already, in one tier of the table; the
+// tier's other rows are encoded by that. Else it learns from the new tier's rows as they decode.
+// kBadInput names the row, and key, of a value that the codec refuses; kAlreadyExists when the table
+// was replaced meanwhile; kCancelled. After any error the table is as it was.
 Result<RecodeReport> Recode(Store* store, const RecodeOptions& options);
 
 }  // namespace edo

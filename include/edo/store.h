@@ -46,8 +46,9 @@ struct TableOptions {
   std::vector<HotTier> hot{};
   // Instead of `codec`: at Commit the codec that keeps this goal over all rows, the best by it, of
   // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as
-  // metadata "edo.codec.choice". kBadInput when none keeps it (never without max_bytes: F32 keeps
-  // all).
+  // metadata "edo.codec.choice". With hot tiers, whose codecs are given, it is the codec of the rest
+  // with which all tiers together keep the goal. kBadInput when none keeps it (without max_bytes
+  // only by the fault of hot tiers, which are then named: F32 keeps all).
   std::optional<CodecGoal> choose_codec{};
   // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
   // Table::Learned gives it; empty: learn from the rows.

@@ -154,6 +154,30 @@ TEST_F(CodecVerbs, HotRowsInFinerCodecs) {
   EXPECT_EQ(Codec(), "L4");
 }
 
+// A goal is for the whole table, hot rows included.
+TEST_F(CodecVerbs, AGoalCountsHotRows) {
+  const Said import = Import({"--hot", "50%:F32", "--codec", "auto", "--max-bytes", "25000"});
+  ASSERT_EQ(import.code, 0) << import.err;
+  EXPECT_THAT(import.err, HasSubstr("chosen: 300:F32 "));
+  EXPECT_THAT(import.err, HasSubstr(" over all 600 rows: "));
+  for (const std::string rows : {"50%", "300"}) {
+    for (const std::string bytes : {"19200", "19201"}) {
+      const Said none = Edo({"import", Path("table.vec"), "--store", Path("other"), "--hot",
+                             rows + ":F32", "--codec", "auto", "--max-bytes", bytes});
+      EXPECT_NE(none.code, 0);
+      EXPECT_THAT(none.err, HasSubstr(bytes == "19200" ? "the hot tiers alone take 19200 bytes"
+                                                       : "no codec of the rows behind"));
+      EXPECT_FALSE(fs::exists(Path("other")));
+    }
+  }
+  const std::string before = Codec();
+  const Said recode = Edo({"recode", "--store", store(), "--hot", "100:PQ4x4", "--codec", "auto",
+                           "--min-cosine", "0.99", "--at", "worst"});
+  EXPECT_NE(recode.code, 0);
+  EXPECT_THAT(recode.err, HasSubstr("hot tier 1 (PQ4x4, rows 0..99) by itself: worst cosine"));
+  EXPECT_EQ(Codec(), before);
+}
+
 TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
   for (const auto& [more, says] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"--codec", "auto"}, "needs to know what to keep"},
@@ -167,6 +191,7 @@ TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
            {{"--hot", "nan%:INT8"}, "between 0% and 100%"},
            {{"--hot", "5:L9"}, "--hot '5:L9': "},
            {{"--codec", "PQ8x5"}, "4 and 8 are known"},
+           {{"--codec", ""}, "'' is no codec"},
            {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
     const Said said = Import(more);
     EXPECT_EQ(said.code, 2) << says;

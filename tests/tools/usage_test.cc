@@ -40,6 +40,37 @@ TEST(Usage, HelpOfEveryVerbHasUsageAndExample) {
   }
 }
 
+// An empty name, of a variable that was not set perhaps, is not "no name given".
+TEST(Usage, AnEmptyTableNameIsRefused) {
+  const TempDir dir;
+  const std::string store = dir.File("store"), file = dir.File("words.vec");
+  WriteFile(file, "a 1 2\nb 3 4\n");
+  ASSERT_EQ(Edo({"import", file, "--store", store}).code, 0);
+  const std::string before = Edo({"ls", "--store", store}).out;
+  int verbs = 0;
+  for (const auto& verb : kVerbs) {
+    if (verb == "compose") continue;  // its name is required
+    if (Edo({verb, "--help"}).out.find("-t,--table") == std::string::npos) continue;
+    ++verbs;
+    for (const auto& name : {std::vector<std::string>{"--table", ""}, {"--table="}, {"-t", ""}}) {
+      std::vector<std::string> args{verb, "--store", store};
+      if (verb == "import") args.insert(args.end(), {file, "--force"});
+      if (verb == "export") args.push_back(dir.File("out.vec"));
+      if (verb == "get" || verb == "nn") args.push_back("a");
+      if (verb == "analyze") args.insert(args.end(), {"--against", file});
+      if (verb == "eval") args.insert(args.end(), {"--similarity", file});
+      if (verb == "recode") args.insert(args.end(), {"--codec", "F16"});
+      args.insert(args.end(), name.begin(), name.end());
+      const Said said = Edo(args);
+      EXPECT_EQ(said.code, 2) << verb << " " << name[0] << ": " << said.err;
+      EXPECT_THAT(said.err, HasSubstr("--table: ")) << verb;
+      EXPECT_THAT(said.err, HasSubstr(name.size() == 2 ? "the name is empty" : "missing")) << verb;
+    }
+  }
+  EXPECT_GE(verbs, 12);
+  EXPECT_EQ(Edo({"ls", "--store", store}).out, before);
+}
+
 TEST(Usage, VersionIsPrinted) {
   const Said said = Edo({"--version"});
   EXPECT_EQ(said.code, 0);
