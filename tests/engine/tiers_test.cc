@@ -638,7 +638,7 @@ TEST_P(TiersTest, HotTiersThatLeaveAGoalNoRoomAreNamed) {
   TableOptions options;
   const auto refused = [&](const std::string& what) {
     const auto info = Put(store_.get(), "t", made, options);
-    EXPECT_EQ(info.status().code(), StatusCode::kBadInput) << info.status().ToString();
+    EXPECT_EQ(info.status().code(), StatusCode::kGoalMissed) << info.status().ToString();
     EXPECT_THAT(std::string(info.status().message()), HasSubstr(what));
     EXPECT_TRUE(store_->Tables().empty());
     EXPECT_EQ(Generations(), 0u);
@@ -650,7 +650,7 @@ TEST_P(TiersTest, HotTiersThatLeaveAGoalNoRoomAreNamed) {
   options.hot = Hot({{1000, "F32"}});
   TableOptions early = options;
   early.dim = kDim;
-  EXPECT_EQ(store_->CreateTable("t", early).status().code(), StatusCode::kBadInput);
+  EXPECT_EQ(store_->CreateTable("t", early).status().code(), StatusCode::kGoalMissed);
   refused("the hot tiers alone take 80000 bytes, 80000 are allowed for all rows");
   options.choose_codec->max_bytes = 80100;
   refused("no codec of the rows behind the hot tiers keeps what was asked for");
