@@ -709,7 +709,7 @@ TEST_P(TiersTest, WhatIsRefused) {
   refused(StatusCode::kInvalidArgument, "16 hot tiers; at most 15");
   options.hot = Hot({{1, "F32"}});
   options.learned.resize(8);
-  refused(StatusCode::kInvalidArgument, "`learned` goes with one codec only");
+  refused(StatusCode::kInvalidArgument, "(`learned`) cannot be given for a table of several");
   options.learned.clear();
   // A value that one of the tiers cannot hold, wherever its row will stand.
   made.values[33 * kDim + 4] = 1e30f;

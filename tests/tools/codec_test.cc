@@ -237,6 +237,10 @@ TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
            {{"--hot", "5:L9"}, "--hot '5:L9': "},
            {{"--codec", "PQ8x5"}, "4 and 8 are known"},
            {{"--codec", ""}, "'' is no codec"},
+           {{"--limit", "0", "--hot", "3:F32"}, "--limit 0"},
+           {{"--limit", "0", "--hot", "3%:F32"}, "--limit 0"},
+           {{"--limit", "5", "--hot", "3:F32", "--hot", "2:F16"},
+            "--limit 5 leaves no row behind the 5 of --hot"},
            {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
     const Said said = Import(more);
     EXPECT_EQ(said.code, 2) << says;
