@@ -129,7 +129,7 @@ std::string CodecChooser::Figures(const CodecSpec& codec, const QualityReport& q
 
 Status CodecChooser::NoneKeeps(const std::string& missed) const {
   const bool some = hot_rows_ != 0;
-  return Status::BadInput(
+  return Status::GoalMissed(
       std::string(some ? "no codec of the rows behind the hot tiers keeps what was asked for over "
                          "all rows"
                        : "no codec keeps what was asked for") +
@@ -137,6 +137,7 @@ Status CodecChooser::NoneKeeps(const std::string& missed) const {
 }
 
 Result<CodecChooser::Choice> CodecChooser::Run() {
+  if (source_.part.rows == 0) return Status::BadInput("there are no rows to choose a codec by");
   AdviseCodecOptions options;
   options.goal = goal_;
   options.threads = learn_.threads;
@@ -158,6 +159,11 @@ Result<CodecChooser::Choice> CodecChooser::Run() {
     trial.missed = MissedOf(goal_, trial.quality, trial.bytes);
   }
   EDO_RETURN_IF_ERROR(TryForGoal(rows, source_.part.rows, options, learn_.step, &trials));
+  const auto unmeasured = [](const CodecTrial& trial) { return !trial.quality.overlap; };
+  if (goal_.quality.min_overlap && std::all_of(trials.begin(), trials.end(), unmeasured)) {
+    return Status::GoalMissed(
+        "the overlap of neighbours could not be measured: fewer than two rows are not of zeros");
+  }
   std::string missed;
   for (const CodecTrial* const trial : Candidates(goal_, trials)) {
     EDO_ASSIGN_OR_RETURN(auto learned, rows.LearnFromAll(trial->codec, learn_));

@@ -48,7 +48,7 @@ class CodecChooser {
   // `learn` outlives the chooser.
   CodecChooser(const CodecGoal& goal, Source source, const storage::LearnOptions& learn);
 
-  // kBadInput when no codec keeps the goal.
+  // kGoalMissed when no codec keeps the goal; kBadInput without rows.
   Result<Choice> Run();
 
  private:

@@ -7,10 +7,17 @@
 namespace edo {
 namespace {
 
-std::string Short(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
+std::string Short(double value, int digits = 6) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
+}
+
+// "0.8 is below 0.9", with as many digits as tell the two apart.
+std::string Apart(double value, const char* is, double limit) {
+  int digits = 6;
+  while (digits < 17 && Short(value, digits) == Short(limit, digits)) ++digits;
+  return Short(value, digits) + is + Short(limit, digits);
 }
 
 Status CheckNumber(const char* name, const std::optional<double>& value, double least,
@@ -56,19 +63,19 @@ std::vector<std::string> MissedOf(const QualityBudget& budget, const QualityRepo
   std::vector<std::string> missed;
   const Levels levels = LevelsAt(budget.at, report);
   if (budget.max_rel_error && !(levels.error <= *budget.max_rel_error)) {
-    missed.push_back(std::string(levels.error_name) + " relative error " + Short(levels.error) +
-                     " is above " + Short(*budget.max_rel_error));
+    missed.push_back(std::string(levels.error_name) + " relative error " +
+                     Apart(levels.error, " is above ", *budget.max_rel_error));
   }
   if (budget.min_cosine && !(levels.cosine >= *budget.min_cosine)) {
-    missed.push_back(std::string(levels.cosine_name) + " cosine " + Short(levels.cosine) +
-                     " is below " + Short(*budget.min_cosine));
+    missed.push_back(std::string(levels.cosine_name) + " cosine " +
+                     Apart(levels.cosine, " is below ", *budget.min_cosine));
   }
   if (budget.min_overlap && !report.overlap) {
     missed.push_back("the overlap of neighbours could not be measured; " +
                      Short(*budget.min_overlap) + " was asked for");
   } else if (budget.min_overlap && !(*report.overlap >= *budget.min_overlap)) {
-    missed.push_back("overlap of neighbours " + Short(*report.overlap) + " is below " +
-                     Short(*budget.min_overlap));
+    missed.push_back("overlap of neighbours " +
+                     Apart(*report.overlap, " is below ", *budget.min_overlap));
   }
   if (budget.at == QualityBudget::At::kWorst && (budget.max_rel_error || budget.min_cosine)) {
     if (report.rows_zero_wrong > 0) {

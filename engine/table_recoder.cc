@@ -74,9 +74,9 @@ Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const Hot
     bytes += tier.rows * tier.codec.RowBytes(dim) + tier.codec.LearnedBytes(dim);
   }
   if (bytes < *goal->max_bytes) return Status::Ok();
-  return Status::BadInput("table '" + table + "': the hot tiers alone take " +
-                          std::to_string(bytes) + " bytes, " + std::to_string(*goal->max_bytes) +
-                          " are allowed for all rows");
+  return Status::GoalMissed("table '" + table + "': the hot tiers alone take " +
+                            std::to_string(bytes) + " bytes, " + std::to_string(*goal->max_bytes) +
+                            " are allowed for all rows");
 }
 
 Status TableRecoder::MakeCodecs() {

@@ -30,7 +30,7 @@ struct RecodeWork {
   std::function<Status(uint64_t rows_done)> step;  // called now and then, by one thread at a time
 };
 
-// kBadInput when hot tiers leave nothing of the bytes that a goal allows the table; tiers whose
+// kGoalMissed when hot tiers leave nothing of the bytes that a goal allows the table; tiers whose
 // rows are not counted yet have none.
 Status CheckHotBytes(const std::string& table, uint32_t dim, std::span<const HotTier> hot,
                      const std::optional<CodecGoal>& goal);
@@ -40,7 +40,7 @@ class TableRecoder {
   // Both must outlive it.
   TableRecoder(StoreImpl* store, const TableImpl& table, RecodeWork work);
 
-  // Learns and chooses codecs. kBadInput when none keeps the goal, kInvalidArgument when the hot
+  // Learns and chooses codecs. kGoalMissed when none keeps the goal, kInvalidArgument when the hot
   // tiers leave no rows for the last.
   Status MakeCodecs();
   // After MakeCodecs: whether the table has these codecs already.

@@ -85,8 +85,8 @@ Result<RecodeWork> WorkOfTiers(const std::string& name, const TableOptions& opti
   EDO_RETURN_IF_ERROR(CheckHotTiers(options.hot, options.dim));
   if (!options.learned.empty()) {
     return Status::InvalidArgument("table '" + name +
-                                   "': its tiers learn from the rows; `learned` "
-                                   "goes with one codec only");
+                                   "': what a codec has learned (`learned`) cannot be "
+                                   "given for a table of several; its tiers learn from the rows");
   }
   uint64_t rows = 0;
   for (const HotTier& tier : options.hot) rows += std::min(tier.rows, kMaxRows);

@@ -29,6 +29,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "cancelled";
     case StatusCode::kDeadlineExceeded:
       return "deadline exceeded";
+    case StatusCode::kGoalMissed:
+      return "goal missed";
   }
   return "unknown";
 }

@@ -61,10 +61,7 @@ class ImportVerb final : public Verb {
            "`tiered:FILE`. Rows used together should stand together; see the man page")
         ->type_name("ORDER")
         ->default_str("file");
-    AddChoice<Compression>(
-        "--compress", &options_.compression,
-        {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
-        "Compress the rows on disk; auto: where a sample shrinks by a tenth");
+    AddCompression(&options_.compression);
     app->add_flag("-f,--force", options_.replace, "Replace a table of this name, in one step");
     AddCount("--threads", &threads_, 1, 256, "1: no reading ahead")
         ->type_name("N")
@@ -87,6 +84,7 @@ class ImportVerb final : public Verb {
  private:
   Status FillOptions();
   Status CheckCodebook() const;
+  Status CheckLimit() const;
   // The files of --codebook and --rotation, and the dim of codes.
   Status ReadBook();
   // Opens the store, or makes it and sets *made.
@@ -125,6 +123,7 @@ Status ImportVerb::FillOptions() {
   options_.choose_codec = std::move(codec.choose);
   EDO_RETURN_IF_ERROR(CheckCodebook());
   EDO_ASSIGN_OR_RETURN(options_.hot, ParseHotTiers(hot_));
+  EDO_RETURN_IF_ERROR(CheckLimit());
   auto order = RowOrder::Parse(order_);
   if (!order.ok()) return order.status().WithContext("--order");
   options_.order = std::move(*order);
@@ -139,6 +138,12 @@ Status ImportVerb::FillOptions() {
 }
 
 Status ImportVerb::CheckCodebook() const {
+  if (!codebook_.empty() && !hot_.empty()) {
+    return Status::InvalidArgument(
+        "--codebook does not go with --hot: import without it, then `edo recode --hot`, which "
+        "keeps "
+        "the codes of the other rows");
+  }
   const bool takes_one = options_.codec && options_.codec->kind == CodecKind::kPQ;
   if (codebook_.empty()) {
     if (codes_) return Status::InvalidArgument("--codes needs the --codebook that they are for");
@@ -153,6 +158,18 @@ Status ImportVerb::CheckCodebook() const {
   return Status::InvalidArgument(rotation_.empty()
                                      ? codec_.word + " with a --codebook needs its --rotation"
                                      : "--rotation goes with OPQ, not with " + codec_.word);
+}
+
+// --limit leaves a row for the last tier.
+Status ImportVerb::CheckLimit() const {
+  uint64_t rows = 0;
+  for (const HotTier& tier : options_.hot) rows += std::min(tier.rows, kMaxRows);
+  if (options_.hot.empty() || rows < limit_) return Status::Ok();
+  return Status::InvalidArgument("--limit " + std::to_string(limit_) +
+                                 (rows == 0
+                                      ? " reads no rows, and --hot needs some"
+                                      : " leaves no row behind the " + std::to_string(rows) +
+                                            " of --hot, and some must be left for the last tier"));
 }
 
 Status ImportVerb::ReadBook() {

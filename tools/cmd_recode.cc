@@ -24,10 +24,7 @@ class RecodeVerb final : public Verb {
         ->required();
     AddGoal(&codec_.goal);
     AddHotTiers(&hot_);
-    AddChoice<Compression>(
-        "--compress", &options_.compression,
-        {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
-        "Compress chunks: where it gains a tenth, never, always");
+    AddCompression(&options_.compression);
     AddCount("--threads", &threads_, 1, 256, "Threads that encode")
         ->type_name("N")
         ->default_str("2");

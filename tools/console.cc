@@ -109,6 +109,7 @@ int Console::Finish(int code) {
 int ExitCodeOf(const Status& status) {
   if (status.ok()) return kExitOk;
   if (status.code() == StatusCode::kCancelled && Interrupted()) return kExitInterrupted;
+  if (status.code() == StatusCode::kGoalMissed) return kExitThreshold;
   return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitError;
 }
 

@@ -85,11 +85,18 @@ void Verb::AddGoal(CodecGoal* goal) {
       ->type_name("B");
 }
 
+void Verb::AddCompression(Compression* compression) {
+  AddChoice<Compression>(
+      "--compress", compression,
+      {{"auto", Compression::kAuto}, {"none", Compression::kNone}, {"zstd", Compression::kZstd}},
+      "Compress the rows on disk; auto: where a sample shrinks by a tenth");
+}
+
 void Verb::AddHotTiers(std::vector<std::string>* hot) {
   app_->add_option("--hot", *hot,
                    "The first ROWS rows (a number, or a share as 5%) in this codec, the rest as "
-                   "--codec says; may be given again, for the rows behind. With --order the first "
-                   "rows are those used most")
+                   "--codec says; may be given up to 15 times, each for the rows behind. With "
+                   "--order the first rows are those used most")
       ->type_name("ROWS:SPEC")
       ->expected(1)
       ->allow_extra_args(false)

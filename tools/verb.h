@@ -56,6 +56,7 @@ class Verb {
   void AddGoal(CodecGoal* goal);
   // --hot ROWS:CODEC, which may be given again.
   void AddHotTiers(std::vector<std::string>* hot);
+  void AddCompression(Compression* compression);  // --compress
   // How strictly an input file is read: --header, --on-duplicate, --non-finite, --invalid-utf8,
   // --on-bad-row.
   void AddStrictness(SourceOptions* source, OnDuplicate* on_duplicate);

@@ -47,8 +47,9 @@ struct RecodeReport {
 // codec already keep their codes, however tiers are cut. A codec that learns keeps what it has
 // learned where at least half of a new tier's rows are in it already, in one tier of the table; the
 // tier's other rows are encoded by that. Else it learns from the new tier's rows as they decode.
-// kBadInput names the row, and key, of a value that the codec refuses; kAlreadyExists when the table
-// was replaced meanwhile; kCancelled. After any error the table is as it was.
+// kBadInput names the row, and key, of a value that the codec refuses; kGoalMissed as of a choice
+// at import; kAlreadyExists when the table was replaced meanwhile; kCancelled. After any error the
+// table is as it was.
 Result<RecodeReport> Recode(Store* store, const RecodeOptions& options);
 
 }  // namespace edo

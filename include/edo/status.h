@@ -29,6 +29,7 @@ enum class StatusCode : int {
   kUnsupported,       // a format, type or version that this build does not know
   kCancelled,         // the caller's cancel callback said stop
   kDeadlineExceeded,  // the deadline of the call passed before all rows were read
+  kGoalMissed,  // nothing keeps the quality or bytes that were asked for (the command exits 3)
 };
 
 // Short name of a code, e.g. "bad input".
@@ -58,6 +59,7 @@ class [[nodiscard]] Status {
   static Status DeadlineExceeded(std::string m) {
     return {StatusCode::kDeadlineExceeded, std::move(m)};
   }
+  static Status GoalMissed(std::string m) { return {StatusCode::kGoalMissed, std::move(m)}; }
 
   bool ok() const { return state_ == nullptr; }
   StatusCode code() const { return state_ ? state_->code : StatusCode::kOk; }

@@ -46,9 +46,10 @@ struct TableOptions {
   std::vector<HotTier> hot{};
   // Instead of `codec`: at Commit the codec that keeps this goal over all rows, the best by it, of
   // those that edo/codec_choice.h tries on a sample. The choice and its figures are kept as
-  // metadata "edo.codec.choice". With hot tiers, whose codecs are given, it is the codec of the rest
-  // with which all tiers together keep the goal. kBadInput when none keeps it (without max_bytes
-  // only by the fault of hot tiers, which are then named: F32 keeps all).
+  // metadata "edo.codec.choice". With hot tiers, whose codecs are given, it is the codec of the
+  // rest with which all tiers together keep the goal. kGoalMissed when none keeps it (without
+  // max_bytes only by the fault of hot tiers, which are then named, as F32 keeps all; or when an
+  // overlap that is asked for cannot be measured, for want of rows).
   std::optional<CodecGoal> choose_codec{};
   // What the codec has learned already (docs/codecs.md; spec.LearnedBytes(dim) bytes), as
   // Table::Learned gives it; empty: learn from the rows.
@@ -154,13 +155,13 @@ struct ReadOptions {
   // read whole. Changes no result; what the first open of a generation says holds for all its
   // handles.
   uint32_t read_dims = 0;
-  // Rows of L4+4 and P,L4+4 without their refinement: they decode to the bit as L4 or P,L4 would, and
-  // the caches hold that half only, so that about twice as many fit (TableInfo still says what is
-  // stored; an archive export still holds it). Rows that the host's cache holds whole when the
+  // Rows of L4+4 and P,L4+4 without their refinement: they decode to the bit as L4 or P,L4 would,
+  // and the caches hold that half only, so that about twice as many fit (TableInfo still says what
+  // is stored; an archive export still holds it). Rows that the host's cache holds whole when the
   // refinement is dropped like this keep their halves there; once it is wanted again rows come from
   // disk. A cache serves one of the two: who opens a table the other way takes its rows over, and
-  // older handles go on with what they have until they are closed. kInvalidArgument where no tier of
-  // the table has a refinement.
+  // older handles go on with what they have until they are closed. kInvalidArgument where no tier
+  // of the table has a refinement.
   bool base_only = false;
 };
 

@@ -53,6 +53,7 @@ class DelimitedReader final : public ReaderBase {
   KeyKind GuessKeyKind(const std::vector<std::string_view>& lines, bool header) const;
   bool ParseQuickly(float* values, std::string_view* key) const;
   Status ParseCarefully(float* values);
+  Status RefuseDecimalComma() const;
   Status Bad(std::string_view what) const { return BadLine(name(), record_line_, what); }
 
   LineReader lines_;
@@ -167,6 +168,10 @@ Status DelimitedReader::SetDim(const std::vector<Field>& fields) {
                ", found one field" + (spaces ? " (another delimiter?)" : ""));
   }
   info_.dim = static_cast<uint32_t>(std::min<size_t>(fields.size() - 1, UINT32_MAX));
+  // "word;0,5" would be a key and one value. A key that is meant so is quoted.
+  if (info_.dim == 1 && options_.delimiter == 0) {
+    EDO_RETURN_IF_ERROR(RefuseDecimalComma());
+  }
   if (info_.dim > kMaxDim) {
     return Bad("rows of " + std::to_string(fields.size() - 1) + " values; the most is " +
                std::to_string(kMaxDim));
@@ -256,6 +261,16 @@ Status DelimitedReader::ParseCarefully(float* values) {
   return Status::Ok();
 }
 
+// Where commas separate fields, decimal commas tear values apart.
+Status DelimitedReader::RefuseDecimalComma() const {
+  if (delimiter_ != ',') return Status::Ok();
+  const std::string_view value = DecimalCommaIn(record_);
+  if (value.empty()) return Status::Ok();
+  return Bad(Quote(value) +
+             " between semicolons: a decimal comma, which is not read; values are written with a "
+             "point");
+}
+
 std::string DelimitedReader::NameValue(uint32_t i, float value) const {
   std::vector<Field> fields;
   float parsed = 0;
@@ -276,9 +291,10 @@ Result<bool> DelimitedReader::Fill(RowBatch* batch, uint64_t max_rows) {
     }
     std::string_view key;
     if (!ParseQuickly(NextRow(batch), &key)) {
-      const Status status = ParseCarefully(NextRow(batch));
+      Status status = ParseCarefully(NextRow(batch));
       key = fields_.empty() ? std::string_view() : std::string_view(fields_[0].text);
       if (!status.ok()) {
+        if (const Status comma = RefuseDecimalComma(); !comma.ok()) status = comma;
         EDO_RETURN_IF_ERROR(BadRow(status, record_line_, key));
         continue;
       }

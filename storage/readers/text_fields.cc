@@ -45,6 +45,24 @@ bool LooksLikeNumber(std::string_view field) {
          field.back() != ',' && field.back() != ':';
 }
 
+std::string_view DecimalCommaIn(std::string_view record) {
+  std::string_view found;
+  for (size_t at = record.find(';'); at != record.npos;) {
+    const size_t next = std::min(record.find(';', at + 1), record.size());
+    std::string_view field = record.substr(at + 1, next - at - 1);
+    while (field.starts_with(' ')) field.remove_prefix(1);
+    while (field.ends_with(' ')) field.remove_suffix(1);
+    at = next == record.size() ? record.npos : next;
+    if (IsNumber(field)) continue;
+    if (std::count(field.begin(), field.end(), ',') != 1 || !LooksLikeNumber(field) ||
+        field.find(':') != field.npos) {
+      return {};
+    }
+    if (found.empty()) found = field;
+  }
+  return found;
+}
+
 std::string WhyNotANumber(std::string_view field) {
   std::string text = Quote(field) + " is not a number";
   if (field.empty()) return "an empty field is not a number";

@@ -24,6 +24,10 @@ bool LooksLikeNumber(std::string_view field);
 // "'0,5' is not a number: a decimal comma? values need a point".
 std::string WhyNotANumber(std::string_view field);
 
+// A value with a decimal comma in a record of a key and numbers between semicolons, as some write
+// CSV; empty: it is no such record.
+std::string_view DecimalCommaIn(std::string_view record);
+
 // How many fields could be values: fields at the end that are numbers; the first field is the key
 // unless the line begins with a separator (an empty key).
 uint32_t CountValues(std::string_view line);

@@ -53,11 +53,11 @@ class DelimitedWriter final : public WriterBase {
   }
 
  private:
-  // Quoted: what RFC 4180 asks for, spaces at the ends, an empty key, and a text key that looks
-  // like an integer, which a reader would else take for one.
+  // Quoted: what RFC 4180 asks for, spaces at the ends, an empty key, a text key that looks like an
+  // integer, which a reader would else take for one, and semicolons: "a;0,5" has a decimal comma.
   bool NeedsQuotes(std::string_view key, uint64_t row) const {
     if (target_.key_kind != KeyKind::kText) return false;
-    return key.empty() || key.find_first_of(",\"\r\n") != std::string_view::npos ||
+    return key.empty() || key.find_first_of(",;\"\r\n") != std::string_view::npos ||
            std::string_view(" \t").find(key.front()) != std::string_view::npos ||
            std::string_view(" \t").find(key.back()) != std::string_view::npos ||
            IsCanonicalInt64(key) || (row == 0 && LooksForeign(std::string(key) + ",0\n"));

@@ -398,7 +398,7 @@ TEST_P(RecodeTest, AChosenCodecKeepsItsGoalOverAllRows) {
   EXPECT_LE(report->after.row_bytes * kChosen + report->after.codec.LearnedBytes(kDim),
             kChosen * 30);
   recode.choose_codec->max_bytes = 10;
-  EXPECT_EQ(Recode(store_.get(), recode).status().code(), StatusCode::kBadInput);
+  EXPECT_EQ(Recode(store_.get(), recode).status().code(), StatusCode::kGoalMissed);
 }
 
 TEST_P(RecodeTest, BadValuesOfWaitingRowsAreNamedWhenTheyCome) {

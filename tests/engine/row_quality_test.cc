@@ -217,6 +217,13 @@ TEST(QualityBudget, SaysWhatIsMissedInWords) {
   EXPECT_EQ(MissedOf({.max_rel_error = 0.01, .min_overlap = 0.9}, report),
             (std::vector<std::string>{"p99 relative error 0.02 is above 0.01",
                                       "overlap of neighbours 0.8 is below 0.9"}));
+  // With as many digits as tell the two apart.
+  report.cosine_p1 = 0.98999999;
+  report.overlap = 0.9 - 1e-16;
+  EXPECT_EQ(MissedOf({.min_cosine = 0.99}, report),
+            std::vector<std::string>{"p1 cosine 0.98999999 is below 0.99"});
+  EXPECT_EQ(MissedOf({.min_overlap = 0.9}, report),
+            std::vector<std::string>{"overlap of neighbours 0.8999999999999999 is below 0.9"});
   report.overlap.reset();
   EXPECT_EQ(MissedOf({.min_overlap = 0.9}, report).size(), 1u);
 }

@@ -638,7 +638,7 @@ TEST_P(TiersTest, HotTiersThatLeaveAGoalNoRoomAreNamed) {
   TableOptions options;
   const auto refused = [&](const std::string& what) {
     const auto info = Put(store_.get(), "t", made, options);
-    EXPECT_EQ(info.status().code(), StatusCode::kBadInput) << info.status().ToString();
+    EXPECT_EQ(info.status().code(), StatusCode::kGoalMissed) << info.status().ToString();
     EXPECT_THAT(std::string(info.status().message()), HasSubstr(what));
     EXPECT_TRUE(store_->Tables().empty());
     EXPECT_EQ(Generations(), 0u);
@@ -650,7 +650,7 @@ TEST_P(TiersTest, HotTiersThatLeaveAGoalNoRoomAreNamed) {
   options.hot = Hot({{1000, "F32"}});
   TableOptions early = options;
   early.dim = kDim;
-  EXPECT_EQ(store_->CreateTable("t", early).status().code(), StatusCode::kBadInput);
+  EXPECT_EQ(store_->CreateTable("t", early).status().code(), StatusCode::kGoalMissed);
   refused("the hot tiers alone take 80000 bytes, 80000 are allowed for all rows");
   options.choose_codec->max_bytes = 80100;
   refused("no codec of the rows behind the hot tiers keeps what was asked for");
@@ -709,7 +709,7 @@ TEST_P(TiersTest, WhatIsRefused) {
   refused(StatusCode::kInvalidArgument, "16 hot tiers; at most 15");
   options.hot = Hot({{1, "F32"}});
   options.learned.resize(8);
-  refused(StatusCode::kInvalidArgument, "`learned` goes with one codec only");
+  refused(StatusCode::kInvalidArgument, "(`learned`) cannot be given for a table of several");
   options.learned.clear();
   // A value that one of the tiers cannot hold, wherever its row will stand.
   made.values[33 * kDim + 4] = 1e30f;

@@ -214,6 +214,10 @@ TEST_F(CodebookImport, FaultsLeaveNothing) {
   const std::vector<Fault> faults{
       {"rows.npy", {"--codebook", book}, 2, "--codebook goes with --codec PQ"},
       {"rows.npy", {"--codec", "INT8", "--codebook", book}, 2, "not with INT8"},
+      {"rows.npy",
+       {"--codec", "PQ4x8", "--codebook", book, "--hot", "5:F32"},
+       2,
+       "--codebook does not go with --hot: import without it, then `edo recode --hot`"},
       {"rows.npy", {"--codec", "RQ4x8", "--codebook", book}, 2, "not with RQ4x8"},
       {"rows.npy", {"--codec", "auto", "--min-cosine", "0.9", "--codebook", book}, 2, "with auto"},
       {"codes.npy", {"--codec", "PQ4x8", "--codes"}, 2, "--codes needs the --codebook"},

@@ -164,7 +164,7 @@ TEST_F(CodecVerbs, AGoalCountsHotRows) {
     for (const std::string bytes : {"19200", "19201"}) {
       const Said none = Edo({"import", Path("table.vec"), "--store", Path("other"), "--hot",
                              rows + ":F32", "--codec", "auto", "--max-bytes", bytes});
-      EXPECT_NE(none.code, 0);
+      EXPECT_EQ(none.code, 3);
       EXPECT_THAT(none.err, HasSubstr(bytes == "19200" ? "the hot tiers alone take 19200 bytes"
                                                        : "no codec of the rows behind"));
       EXPECT_FALSE(fs::exists(Path("other")));
@@ -173,9 +173,54 @@ TEST_F(CodecVerbs, AGoalCountsHotRows) {
   const std::string before = Codec();
   const Said recode = Edo({"recode", "--store", store(), "--hot", "100:PQ4x4", "--codec", "auto",
                            "--min-cosine", "0.99", "--at", "worst"});
-  EXPECT_NE(recode.code, 0);
+  EXPECT_EQ(recode.code, 3);
   EXPECT_THAT(recode.err, HasSubstr("hot tier 1 (PQ4x4, rows 0..99) by itself: worst cosine"));
   EXPECT_EQ(Codec(), before);
+}
+
+// A goal that nothing keeps is an exit code of its own, whoever is asked; so is one that cannot be
+// measured, which is said.
+TEST_F(CodecVerbs, GoalsThatAreMissed) {
+  ASSERT_EQ(Import({}).code, 0);
+  WriteFile(Path("one.vec"), "a 1 2 3 4 5 6 7 8\n");
+  WriteFile(Path("zeros.vec"), "a 0 0 0 0\nb 0 0 0 0\nc 0 0 0 0\n");
+  for (const std::string file : {"one.vec", "zeros.vec"}) {
+    const std::string other = Path(file + ".edo");
+    ASSERT_EQ(Edo({"import", Path(file), "--store", other}).code, 0);
+    const std::vector<std::string> goal{"--min-overlap", "0.9"};
+    for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+             {"import", Path(file), "--store", Path("new"), "--codec", "auto"},
+             {"recode", "--store", other, "--codec", "auto"},
+             {"advise", Path(file)},
+             {"advise", "--store", other}}) {
+      std::vector<std::string> args = verb;
+      args.insert(args.end(), goal.begin(), goal.end());
+      const Said said = Edo(args);
+      EXPECT_EQ(said.code, 3) << said.err;
+      EXPECT_THAT(said.err + said.out, HasSubstr("overlap of neighbours could not be measured"));
+    }
+    EXPECT_FALSE(fs::exists(Path("new")));
+  }
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"import", Path("table.vec"), "--store", Path("new"), "--codec", "auto"},
+           {"recode", "--store", store(), "--codec", "auto"},
+           {"advise", "--store", store()}}) {
+    std::vector<std::string> args = verb;
+    args.insert(args.end(), {"--max-bytes", "10", "--json"});
+    const Said said = Edo(args);
+    EXPECT_EQ(said.code, 3) << said.err;
+    EXPECT_THAT(said.err, HasSubstr("no codec keeps what was asked for"));
+    if (verb[0] != "advise") {
+      EXPECT_EQ(nlohmann::json::parse(said.out)["error"]["code"], "goal missed");
+    }
+  }
+  EXPECT_FALSE(fs::exists(Path("new")));
+  EXPECT_EQ(Codec(), "F32");
+  WriteFile(Path("none.csv"), "key,a,b\n");
+  const Said none = Edo({"import", Path("none.csv"), "--store", Path("new"), "--codec", "auto",
+                         "--min-cosine", "0.9"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no rows to choose a codec by"));
 }
 
 TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
@@ -192,6 +237,10 @@ TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
            {{"--hot", "5:L9"}, "--hot '5:L9': "},
            {{"--codec", "PQ8x5"}, "4 and 8 are known"},
            {{"--codec", ""}, "'' is no codec"},
+           {{"--limit", "0", "--hot", "3:F32"}, "--limit 0"},
+           {{"--limit", "0", "--hot", "3%:F32"}, "--limit 0"},
+           {{"--limit", "5", "--hot", "3:F32", "--hot", "2:F16"},
+            "--limit 5 leaves no row behind the 5 of --hot"},
            {{"--codec", "L3"}, "is not known; known codecs: F32, F16"}}) {
     const Said said = Import(more);
     EXPECT_EQ(said.code, 2) << says;
@@ -203,7 +252,7 @@ TEST_F(CodecVerbs, FaultsOfTheCommandLine) {
   EXPECT_THAT(parts.err, HasSubstr("m = 6 or 8 would do"));
   EXPECT_FALSE(fs::exists(store()));
   const Said budget = Import({"--codec", "auto", "--max-bytes", "10"});
-  EXPECT_EQ(budget.code, 1);
+  EXPECT_EQ(budget.code, 3);
   EXPECT_THAT(budget.err, HasSubstr("no codec keeps what was asked for"));
   ASSERT_EQ(Import({}).code, 0);
   EXPECT_EQ(Edo({"recode", "--store", store()}).code, 2);

@@ -71,6 +71,15 @@ TEST(Usage, AnEmptyTableNameIsRefused) {
   EXPECT_EQ(Edo({"ls", "--store", store}).out, before);
 }
 
+TEST(Usage, HelpSaysWhatOptionsTake) {
+  for (const std::string verb : {"import", "recode"}) {
+    std::string help = Edo({verb, "--help"}).out;
+    help = std::regex_replace(help, std::regex("\\s+"), " ");
+    EXPECT_THAT(help, HasSubstr("up to 15 times")) << verb;
+    EXPECT_THAT(help, HasSubstr("auto: where a sample shrinks by a tenth")) << verb;
+  }
+}
+
 TEST(Usage, VersionIsPrinted) {
   const Said said = Edo({"--version"});
   EXPECT_EQ(said.code, 0);

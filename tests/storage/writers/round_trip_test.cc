@@ -173,6 +173,7 @@ std::string RandomKey(std::mt19937_64& random) {
                                                 "\x01",
                                                 "0,5",
                                                 "1:2",
+                                                ";",
                                                 "{\"",
                                                 "[1]",
                                                 "#",
@@ -262,6 +263,18 @@ TEST(RoundTrip, EveryFormatGivesBackKeysAndBits) {
       }
     }
   }
+}
+
+// Keys that would be numbers with decimal commas between semicolons.
+TEST(RoundTrip, KeysWithSemicolonsBeforeOneValue) {
+  const test::TempDir directory;
+  Rows rows;
+  rows.kind = KeyKind::kText;
+  rows.dim = 1;
+  rows.count = 2;
+  rows.text = {"a;1", "b;-2;3"};
+  rows.values = {5, 0.5f};
+  for (const std::string& format : kFormats) CheckRoundTrip(format, rows, directory);
 }
 
 TEST(RoundTrip, SixteenBitTypesComeBackAsTheirNearest) {
