@@ -54,28 +54,32 @@ CodecSpec Spec(CodecKind kind, bool profile = false) {
   return spec;
 }
 
-CodecSpec Quantiser(CodecKind kind, uint32_t parts, bool rotated = false) {
+CodecSpec Quantiser(CodecKind kind, uint32_t parts, bool rotated, uint32_t bits) {
   CodecSpec spec;
   spec.kind = kind;
   spec.parts = parts;
-  spec.bits = 8;
+  spec.bits = bits;
   spec.rotated = rotated;
   return spec;
 }
 
-// Sub-vectors of so many values; the largest rows first.
+// Sub-vectors of so many values; the largest rows first. Of small dims several widths are one
+// codec.
 std::vector<CodecSpec> Family(CodecKind kind, uint32_t dim, std::span<const uint32_t> widths,
-                              bool rotated = false) {
+                              bool rotated = false, uint32_t bits = 8) {
   std::vector<CodecSpec> family;
   for (const uint32_t width : widths) {
     if (width > dim) break;
-    const CodecSpec spec = Quantiser(kind, (dim + width - 1) / width, rotated);
+    const CodecSpec spec = Quantiser(kind, (dim + width - 1) / width, rotated, bits);
+    if (!family.empty() && family.back() == spec) continue;
     if (spec.Check(dim).ok()) family.push_back(spec);
   }
   return family;
 }
 
 constexpr uint32_t kWidths[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+// Codes of 4 bits: their centroids take a sixteenth of the bytes, which counts in small tables.
+constexpr uint32_t kNibbleWidths[] = {1, 2, 3, 4, 5, 6, 7, 8};
 constexpr uint32_t kResidualWidths[] = {6, 8, 10, 12, 16};
 // A rotation of more columns takes minutes to learn and microseconds a row.
 constexpr uint32_t kMostColumnsRotated = 512;
@@ -86,6 +90,7 @@ std::vector<std::vector<CodecSpec>> Families(uint32_t dim) {
     families.push_back(Family(CodecKind::kPQ, dim, kWidths, true));
     families.push_back(Family(CodecKind::kRQ, dim, kResidualWidths));
   }
+  families.push_back(Family(CodecKind::kPQ, dim, kNibbleWidths, false, 4));
   return families;
 }
 
@@ -321,6 +326,7 @@ std::vector<CodecSpec> CodecLadder(uint32_t dim) {
     // The rungs at about 4, 2 and 1 bits a value.
     for (const CodecSpec& codec : family) {
       const uint32_t width = (dim + codec.parts - 1) / codec.parts;
+      if (codec.bits != 8) continue;
       if (width == 2 || width == 4 || width == 8) ladder.push_back(codec);
     }
   }

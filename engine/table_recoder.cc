@@ -7,6 +7,7 @@
 
 #include "engine/codec_trials.h"
 #include "engine/row_sample.h"
+#include "kernels/codec_kernels.h"
 #include "storage/learned_pages.h"
 
 namespace edo {
@@ -90,7 +91,8 @@ Status TableRecoder::MakeCodecs() {
     target.rows =
         hot.rows != 0
             ? hot.rows
-            : static_cast<uint64_t>(std::ceil(hot.percent / 100 * static_cast<double>(info_.rows)));
+            : static_cast<uint64_t>(std::ceil(hot.percent * static_cast<double>(info_.rows) / 100 *
+                                              (1 - 1e-12)));  // 7 % of 100 are 7
     if (target.rows >= info_.rows - first) {
       return Status::InvalidArgument(
           "table '" + info_.name + "': the hot tiers ask for the first " +
@@ -282,8 +284,7 @@ Status TableRecoder::ForEachTaken(const Piece& piece, const storage::Codec& code
           for (uint64_t i = 0; i < count; ++i) {
             const std::byte* const row = codes.data() + i * old.row_bytes();
             std::byte* const to = dropped.data() + i * row_bytes;
-            std::memcpy(to, row, old.nibble_bytes());
-            std::memcpy(to + old.nibble_bytes(), row + old.code_bytes, old.side_bytes);
+            kernels::DropL4Refinement(old, row, to);
           }
           codes = dropped;
         }

@@ -62,6 +62,8 @@ struct Profile {
 // One row of values below 2^126 to codes and side data.
 void EncodeL4Row(const float* row, uint32_t dim, std::byte* out);
 void EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out);
+// A row of L4+4 or P,L4+4, as on disk, without what refines it: a row of L4 or P,L4.
+void DropL4Refinement(const RowFormat& format, const std::byte* row, std::byte* out);
 // `scratch`: 3 * dim + 2 floats. profile.deviation follows profile.mean in memory, as in
 // RowFormat::learned.
 void EncodeProfileRow(RowCodec codec, const Profile& profile, const float* row, uint32_t dim,

@@ -25,7 +25,7 @@
 //   further off than M. F8 within 2^-4 of |x| or M 2^-18 of x, whichever is more (M >= 5e-36). The
 //   others keep rows, not values: their squared error over a row is never larger than the row's
 //   energy (the sum of its squares), and usually the fraction that docs/codecs.md has measured.
-// Rows of zeros come back as zeros in every codec; from INT8 on the sign of zero is not kept.
+// Rows of zeros come back as zeros in every codec, in those from INT8 on of either sign.
 // INT8 and all below it take finite values only, L4 and all below it magnitudes below 2^126
 // (8.5e37) only. Bytes, formulas and proofs: docs/codecs.md.
 #pragma once

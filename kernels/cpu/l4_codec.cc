@@ -168,6 +168,14 @@ void EncodeL4Plus4Row(const float* row, uint32_t dim, std::byte* out) {
   write();
 }
 
+void DropL4Refinement(const RowFormat& format, const std::byte* row, std::byte* out) {
+  const uint32_t nibble_bytes = format.nibble_bytes();
+  std::byte* const side = out + nibble_bytes;
+  std::memcpy(out, row, nibble_bytes);
+  std::memcpy(side, row + format.side_at(), format.side_bytes);
+  StoreAt(side, 0, static_cast<uint16_t>(LoadAt<uint16_t>(side, 0) & ~kL4EndsNear));
+}
+
 DecodeRowFunction L4RowDecoder(FloatType out_type) { return PickByType<DecodeL4ToF32>(out_type); }
 DecodeRowFunction L4Plus4RowDecoder(FloatType out_type) {
   return PickByType<DecodeL4Plus4ToF32>(out_type);

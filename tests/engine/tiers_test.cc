@@ -531,6 +531,16 @@ TEST_P(TiersTest, SharesOfTheRowsAndACodecChosenForTheRest) {
   ASSERT_TRUE(info.ok()) << info.status().ToString();
   ASSERT_EQ(info->tiers.size(), 3u);
   EXPECT_EQ(info->tiers[0].rows, 101u);  // rounded up
+  // What a share is in full is not rounded: 0.07 * 40,000 is above 2,800 in binary.
+  for (const auto& [percent, rows] :
+       {std::pair(7.0, 28u), {14.0, 56u}, {28.0, 112u}, {55.0, 220u}, {0.25, 1u}, {0.26, 2u}}) {
+    TableOptions shares;
+    shares.replace = true;
+    shares.hot = {{.percent = percent, .codec = Spec("F16")}};
+    const auto put = Put(store_.get(), "s", MakeRows(400, random), shares);
+    ASSERT_TRUE(put.ok()) << put.status().ToString();
+    EXPECT_EQ(put->tiers[0].rows, rows) << percent;
+  }
   EXPECT_EQ(info->tiers[1].rows, 1u);
   EXPECT_LT(info->tiers[2].row_bytes, kDim * 4u);
   EXPECT_TRUE(info->metadata.contains("edo.codec.choice"));

@@ -106,6 +106,27 @@ TEST(Int8Kernel, OffsetIsTheOneOfTheSmallestScale) {
   EXPECT_EQ(offsets.size(), 8u);
 }
 
+// What is left of L4+4 is the row that L4 itself would write, down to the last bit.
+TEST(L4Kernel, WithoutItsRefinementARowIsOneOfL4) {
+  std::mt19937 random(static_cast<uint32_t>(test::Seed(5)));
+  for (const uint32_t dim : {1u, 2u, 33u, 100u}) {
+    const RowFormat both = MakeRowFormat(RowCodec::kL4Plus4, dim);
+    std::vector<std::byte> refined(both.row_bytes()), dropped((dim + 1) / 2 + 2), l4(dropped);
+    int nearer = 0;
+    for (int i = 0; i < 200; ++i) {
+      const auto row = test::MakeRow(RowKind::kGaussian, dim, random);
+      EncodeL4Plus4Row(row.data(), dim, refined.data());
+      EncodeL4Row(row.data(), dim, l4.data());
+      uint16_t scale = 0;
+      std::memcpy(&scale, refined.data() + both.side_at(), 2);
+      nearer += scale >= 0x8000;
+      DropL4Refinement(both, refined.data(), dropped.data());
+      ASSERT_EQ(dropped, l4);
+    }
+    EXPECT_GT(nearer, 100);
+  }
+}
+
 // Rows that were written before there were offsets mean what they meant.
 TEST(Int8Kernel, RowsWithoutOffsetReadAsEver) {
   for (uint32_t scale = 0; scale < 0x7f80; ++scale) {
