@@ -14,10 +14,7 @@ constexpr uint64_t kPairBytes = uint64_t{64} << 20;
 }  // namespace
 
 CodecChooser::CodecChooser(const CodecGoal& goal, Source source, const storage::LearnOptions& learn)
-    : goal_(goal),
-      source_(std::move(source)),
-      learn_(learn),
-      hot_{RowQuality(dim_, {.worst_rows = 0}), {}, {}} {
+    : goal_(goal), source_(std::move(source)), learn_(learn), hot_(dim_) {
   for (const HotPart& part : source_.hot) hot_rows_ += part.rows;
   // Neighbours are sought among so many rows, spread over the table.
   if (goal_.quality.min_overlap) {
@@ -65,7 +62,7 @@ Status CodecChooser::MeasureHot(const AdviseCodecOptions& options) {
   for (size_t t = 0; t < source_.hot.size(); ++t) {
     const HotPart& part = source_.hot[t];
     const CodecSpec& codec = part.codec->spec();
-    Measured measured{RowQuality(dim_, {.worst_rows = 0}), {}, {}};
+    Measured measured(dim_);
     EDO_RETURN_IF_ERROR(Measure(part, *part.codec, first, &pairs, &measured));
     const std::vector<std::string> missed = edo::MissedOf(alone, measured.quality.Report());
     if (!missed.empty()) {
@@ -73,10 +70,7 @@ Status CodecChooser::MeasureHot(const AdviseCodecOptions& options) {
                      std::to_string(first) + ".." + std::to_string(first + part.rows - 1) +
                      ") by itself: " + missed.front();
     }
-    hot_.quality.Merge(measured.quality);
-    hot_.kept.insert(hot_.kept.end(), measured.kept.begin(), measured.kept.end());
-    hot_.kept_decoded.insert(hot_.kept_decoded.end(), measured.kept_decoded.begin(),
-                             measured.kept_decoded.end());
+    hot_.Merge(measured);
     settled_.bytes += part.rows * codec.RowBytes(dim_) + codec.LearnedBytes(dim_);
     first += part.rows;
   }
@@ -90,18 +84,21 @@ Status CodecChooser::MeasureHot(const AdviseCodecOptions& options) {
   return Status::Ok();
 }
 
-QualityReport CodecChooser::Together(Measured measured) const {
-  measured.quality.Merge(hot_.quality);
-  QualityReport report = measured.quality.Report();
+void CodecChooser::Measured::Merge(const Measured& other) {
+  quality.Merge(other.quality);
+  kept.insert(kept.end(), other.kept.begin(), other.kept.end());
+  kept_decoded.insert(kept_decoded.end(), other.kept_decoded.begin(), other.kept_decoded.end());
+}
+
+QualityReport CodecChooser::Together(const Measured& measured) const {
+  Measured all = hot_;
+  all.Merge(measured);
+  QualityReport report = all.quality.Report();
   if (stride_ == 0) return report;
-  std::vector<float> kept = hot_.kept, kept_decoded = hot_.kept_decoded;
-  kept.insert(kept.end(), measured.kept.begin(), measured.kept.end());
-  kept_decoded.insert(kept_decoded.end(), measured.kept_decoded.begin(),
-                      measured.kept_decoded.end());
   OverlapOptions overlap;
   overlap.threads = learn_.threads;
-  const double share =
-      NeighbourOverlap(kept.data(), kept_decoded.data(), kept.size() / dim_, dim_, overlap);
+  const double share = NeighbourOverlap(all.kept.data(), all.kept_decoded.data(),
+                                        all.kept.size() / dim_, dim_, overlap);
   if (!std::isnan(share)) report.overlap = share;
   return report;
 }
@@ -153,8 +150,7 @@ Result<CodecChooser::Choice> CodecChooser::Run() {
     CodecTrial& trial = trials.emplace_back();
     trial.codec = codec;
     trial.row_bytes = codec.RowBytes(dim_);
-    trial.bytes =
-        trial.row_bytes * source_.part.rows + codec.LearnedBytes(dim_) + rows.settled_bytes();
+    trial.bytes = rows.BytesWith(codec, source_.part.rows);
     trial.quality = rows.Quality({rows.test().begin(), rows.test().end()});
     trial.missed = MissedOf(goal_, trial.quality, trial.bytes);
   }
@@ -168,11 +164,11 @@ Result<CodecChooser::Choice> CodecChooser::Run() {
   for (const CodecTrial* const trial : Candidates(goal_, trials)) {
     EDO_ASSIGN_OR_RETURN(auto learned, rows.LearnFromAll(trial->codec, learn_));
     EDO_ASSIGN_OR_RETURN(const auto codec, storage::Codec::Make(trial->codec, dim_, learned));
-    Measured measured{RowQuality(dim_, {.worst_rows = 0}), {}, {}};
+    Measured measured(dim_);
     const Status s = Measure(source_.part, *codec, hot_rows_, nullptr, &measured);
     if (s.code() == StatusCode::kBadInput) continue;
     EDO_RETURN_IF_ERROR(s);
-    const QualityReport quality = Together(std::move(measured));
+    const QualityReport quality = Together(measured);
     const std::vector<std::string> misses = MissedOf(goal_, quality, trial->bytes);
     if (!misses.empty()) {
       missed = "; " + trial->codec.ToString() + ": " + misses.front();

@@ -54,6 +54,8 @@ class CodecChooser {
  private:
   // How well rows come back, and some of them, among which neighbours are sought.
   struct Measured {
+    explicit Measured(uint32_t dim) : quality(dim, {.worst_rows = 0}) {}
+    void Merge(const Measured& other);
     RowQuality quality;
     std::vector<float> kept, kept_decoded;
   };
@@ -61,7 +63,7 @@ class CodecChooser {
                  RowSample* pairs, Measured* measured) const;
   Status MeasureHot(const AdviseCodecOptions& options);
   // Of the hot rows and those that were measured.
-  QualityReport Together(Measured measured) const;
+  QualityReport Together(const Measured& measured) const;
   std::string Figures(const CodecSpec& codec, const QualityReport& quality, uint64_t bytes) const;
   Status NoneKeeps(const std::string& missed) const;
 

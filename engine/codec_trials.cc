@@ -178,6 +178,10 @@ TrialRows::TrialRows(std::vector<float> sample, uint32_t dim, const AdviseCodecO
   }
 }
 
+uint64_t TrialRows::BytesWith(const CodecSpec& codec, uint64_t table_rows) const {
+  return codec.RowBytes(dim_) * table_rows + codec.LearnedBytes(dim_) + settled_.bytes;
+}
+
 Result<std::vector<std::byte>> TrialRows::LearnFrom(std::span<const float> rows,
                                                     const CodecSpec& codec,
                                                     const storage::LearnOptions& options) const {
@@ -223,7 +227,7 @@ Result<CodecTrial> TryCodec(const CodecSpec& codec, const TrialRows& rows, uint6
     return trial;
   }
   trial.row_bytes = codec.RowBytes(dim);
-  trial.bytes = trial.row_bytes * table_rows + codec.LearnedBytes(dim) + rows.settled_bytes();
+  trial.bytes = rows.BytesWith(codec, table_rows);
   trial.bits = 8.0 * static_cast<double>(trial.row_bytes) / dim;
   storage::LearnOptions learn;
   learn.seed = options.seed;
@@ -298,16 +302,13 @@ Status TryForGoal(const TrialRows& rows, uint64_t table_rows, const AdviseCodecO
     if (trial->missed.empty() && !options.goal.max_bytes) least = std::min(least, trial->bytes);
     return MayKeep(options.goal, *trial);
   };
-  const auto bytes_of = [&](const CodecSpec& codec) {
-    return codec.RowBytes(rows.dim()) * table_rows + codec.LearnedBytes(rows.dim()) +
-           rows.settled_bytes();
-  };
   for (const CodecSpec& codec : kSingles) EDO_RETURN_IF_ERROR(attempt(codec).status());
   for (const auto& family : Families(rows.dim())) {
     for (const CodecSpec& codec : family) {
       // Larger than what will do, or than what is allowed: smaller ones of the family may do.
-      if (bytes_of(codec) > least) continue;
-      if (options.goal.max_bytes && bytes_of(codec) > *options.goal.max_bytes) continue;
+      const uint64_t bytes = rows.BytesWith(codec, table_rows);
+      if (bytes > least) continue;
+      if (options.goal.max_bytes && bytes > *options.goal.max_bytes) continue;
       EDO_ASSIGN_OR_RETURN(const bool may_keep, attempt(codec));
       // Within a family quality falls with size; what is allowed at most is the best of it.
       if (!may_keep || options.goal.max_bytes) break;

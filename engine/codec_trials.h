@@ -44,7 +44,8 @@ class TrialRows {
   std::span<const float> learn() const { return learn_; }
   std::span<const float> test() const { return test_; }
   bool held_out() const { return held_out_; }
-  uint64_t settled_bytes() const { return settled_.bytes; }
+  // Of the table, with `table_rows` rows in this codec.
+  uint64_t BytesWith(const CodecSpec& codec, uint64_t table_rows) const;
   // What a codec has learned, or learns from learn(), or from the whole sample.
   Result<std::vector<std::byte>> Learn(const CodecSpec& codec,
                                        const storage::LearnOptions& options) const;

@@ -141,8 +141,7 @@ Status ImportVerb::CheckCodebook() const {
   if (!codebook_.empty() && !hot_.empty()) {
     return Status::InvalidArgument(
         "--codebook does not go with --hot: import without it, then `edo recode --hot`, which "
-        "keeps "
-        "the codes of the other rows");
+        "keeps the codes of the other rows");
   }
   const bool takes_one = options_.codec && options_.codec->kind == CodecKind::kPQ;
   if (codebook_.empty()) {

@@ -80,8 +80,7 @@ void Verb::AddGoal(CodecGoal* goal) {
   AddNumber(
       "--max-bytes", [=](double v) { goal->max_bytes = static_cast<uint64_t>(v); }, 1, 1e18,
       "Bytes that all rows may take, hot ones too, without keys; of the codecs that fit, the "
-      "closest "
-      "is best")
+      "closest is best")
       ->type_name("B");
 }
 

@@ -245,8 +245,7 @@ void DecodePInt8(const RowFormat& format, const std::byte* codes, const std::byt
   codes += first;
   if (RowScales::IsPlain(side)) {
     const Int8Values values(codes, side);
-    for (size_t i = 0; i < count; ++i) StoreAt(out, i, values.At(i));
-    return;
+    return values.Store(count, out);
   }
   const RowScales row(side);
   const FromProfile value(format, row, first);
